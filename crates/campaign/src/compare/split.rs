@@ -52,6 +52,9 @@ pub(crate) fn split(
             let is_cost = plan.decide_on == Deciding::CpuPerRequest && threads == 1;
             Ok(one().filter(|_| is_cost))
         }
+        CpuPlacement::One if threads > 1 => Err(
+            "--cpus one has no room for several --threads; leave away one of the two".to_owned(),
+        ),
         CpuPlacement::One => Ok(one()),
         CpuPlacement::Shared => Ok(None),
         CpuPlacement::Generator(cpus) => {
@@ -59,6 +62,11 @@ pub(crate) fn split(
                 return Err(format!(
                     "--cpus: weigh may not run on CPU {cpu}, only on {}",
                     listed(allowed)
+                ));
+            }
+            if cpus.len() < threads as usize {
+                return Err(format!(
+                    "--cpus names fewer CPUs than the generator has threads ({threads}); name one for each"
                 ));
             }
             let split = without(cpus.clone());

@@ -257,6 +257,7 @@ impl<'a> Walk<'a> {
             let counted = self.count_void(&start);
             self.comparison.starts.push(start);
             counted?;
+            self.tell_time();
             self.comparison.elapsed = self.elapsed();
             if only_conditions {
                 return Ok(());
@@ -271,6 +272,24 @@ impl<'a> Walk<'a> {
             self.add_equal_load();
         }
         Ok(())
+    }
+
+    /// Says after the first start how long the fewest starts will take, where that is longer than was asked for.
+    fn tell_time(&mut self) {
+        let Budget::Time { time, .. } = self.plan.budget else {
+            return;
+        };
+        if let [first] = &self.comparison.starts[..] {
+            let least = first.took * u64::from(Budget::FEWEST);
+            if least > time {
+                self.view.note(&format!(
+                    "a start takes {}, so that the fewest starts, {}, take about {}",
+                    units::span(first.took),
+                    Budget::FEWEST,
+                    units::span(least)
+                ));
+            }
+        }
     }
 
     /// Where the cost of a server is not known, latency under equal load has to decide: after the first start, half of what the
@@ -490,6 +509,7 @@ impl<'a> Walk<'a> {
             known.conditions = begun.conditions;
         } else if let (Some(now), Some(first)) = (begun.conditions.body, known.conditions.body)
             && now != first
+            && !self.plan.unequal
         {
             let why = "its answer is not what it was in the first start".to_owned();
             start.servers[place].void = Some(why);
@@ -625,7 +645,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Servers that are one and the same program, in one process each, are told apart by their threads: of other programs the
-    /// number of threads says nothing of how many of them work.
+    /// number of threads says nothing of how many of them work, and their workers are not known.
     fn count_threads(&mut self, teams: &[Option<(u32, u32)>]) {
         let programs = |place: usize| -> Option<Vec<&str>> {
             let observed = self.comparison.servers[place].observed.as_ref()?;
@@ -645,10 +665,13 @@ impl<'a> Walk<'a> {
         let is_single =
             |team: Option<(u32, u32)>| team.is_some_and(|(processes, _)| processes == 1);
         let is_alike = |place: &usize| programs(*place) == first && is_single(teams[*place]);
-        if first.is_some() && places.iter().all(is_alike) {
-            for place in places {
-                let threads = teams[place].map(|(_, threads)| threads);
-                self.comparison.servers[place].conditions.workers = threads;
+        let are_alike = first.is_some() && places.iter().all(is_alike);
+        for place in places {
+            let workers = &mut self.comparison.servers[place].conditions.workers;
+            match teams[place] {
+                Some((1, threads)) if are_alike => *workers = Some(threads),
+                Some((1, 2..)) => *workers = None,
+                _ => {}
             }
         }
     }
@@ -701,16 +724,15 @@ impl<'a> Walk<'a> {
         }
         let first = self.comparison.servers[place].conditions.body;
         match (slice.body, first) {
-            (Some(now), Some(first)) if now != first => Some(format!(
-                "its answer changed midway, from {} to {} bytes{}",
-                first.0,
-                now.0,
-                if first.0 == now.0 {
-                    " of another content"
-                } else {
-                    ""
-                }
-            )),
+            (Some(now), Some(first)) if now != first && !self.plan.unequal => {
+                let change = match first.0 == now.0 {
+                    true => format!("to other {} bytes", now.0),
+                    false => format!("from {} to {} bytes", first.0, now.0),
+                };
+                Some(format!(
+                    "its answer changed midway, {change} (--unequal compares all the same)"
+                ))
+            }
             _ => None,
         }
     }

@@ -197,16 +197,16 @@ fn one_start(bench: &Bench, words: &[&str]) -> Record {
 }
 
 #[test]
-fn several_threads_and_saturated_servers_are_counted_on_the_cpus_that_were_asked_for() {
+fn several_threads_and_saturated_servers_are_counted() {
     let bench = Bench::new();
     let servers = [server("a", "1us"), server("b", "1us")];
-    let options = "-c 3 -t 2 --saturate 4 --cpus one";
+    let options = "-c 3 -t 2 --saturate 4 --cpus shared";
     let words: Vec<&str> = options
         .split(' ')
         .chain(servers.iter().map(String::as_str))
         .collect();
     let record = one_start(&bench, &words);
-    assert_eq!(record.at("/split/servers"), record.at("/split/generator"));
+    assert!(record.0.pointer("/split").is_none());
     assert_eq!(record.at("/plan/threads").as_u64(), Some(2));
     for block in 0..2 {
         let cycles = record.at(&format!("/starts/0/blocks/{block}/cycles"));
@@ -242,8 +242,15 @@ fn a_server_that_chooses_its_cpus_is_not_moved() {
         &[&a, &pinned, "--cpus", "one", "--path", "/100.html", "-q"],
     );
     refused.refused(&["CPUs of its own choice", "--cpus shared"]);
-    let record = one_start(&bench, &[&a, &pinned]);
-    assert!(record.0.pointer("/split").is_none(), "all share all");
+    let both = one_start(&bench, &[&a, &server("b", "1us"), "--cpus", "one"]);
+    assert_eq!(both.at("/split/servers"), both.at("/split/generator"));
+    let bench = Bench::new();
+    let record = one_start(&bench, &[&a, &pinned, "--cpus", "auto"]);
+    let is_one = record.0.pointer("/split/servers") == record.0.pointer("/split/generator");
+    assert!(
+        is_one == record.0.pointer("/split").is_none(),
+        "not on one CPU"
+    );
 }
 
 /// One of the CPUs that may be used, where there are several.

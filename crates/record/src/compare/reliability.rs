@@ -396,8 +396,8 @@ fn generator_saturated(comparison: &Comparison, answers: &Answers) -> Option<Rea
 }
 
 /// The share of a CPU that each thread of the generator used in the slices of `server` in `block`, a closed loop, where it was
-/// saturated and the server not: where all workers together had less than as many CPUs as they could have. None where that is not
-/// known, and of slices on one CPU for both, which is never enough.
+/// saturated and the server surely not: where all of its threads together used less than one CPU. None where that is not known, and of
+/// slices on one CPU for both, which is never enough.
 fn saturated_share(comparison: &Comparison, server: usize, block: usize) -> Option<f64> {
     let planned = &comparison.plan.blocks[block];
     let split = comparison.split.as_ref();
@@ -422,13 +422,8 @@ fn saturated_share(comparison: &Comparison, server: usize, block: usize) -> Opti
     };
     let threads = comparison.plan.threads.min(planned.load.connections());
     let generator = median(|slice| Some(slice.generator_cpu))? / f64::from(threads.max(1));
-    let cpus = match split {
-        Some(split) if !split.is_one() => split.servers.len(),
-        _ => comparison.machine.cpus_allowed.len(),
-    };
-    let workers = comparison.servers.get(server)?.conditions.workers?;
-    let workers = f64::from(workers).min(cpus as f64).max(1.0);
-    let is_idle = median(|slice| slice.server_cpu)? < SERVER_SATURATED * workers;
+    // How many of its threads work is not known, so that one that uses more than a CPU may be saturated or not.
+    let is_idle = median(|slice| slice.server_cpu)? < SERVER_SATURATED;
     (generator > GENERATOR_SATURATED && is_idle).then_some(generator)
 }
 

@@ -525,6 +525,36 @@ fn a_server_that_works_while_nothing_is_asked_of_it_is_excluded() {
 }
 
 #[test]
+fn answers_that_always_change_are_compared_where_conditions_need_not_be_equal() {
+    let compared = |unequal| {
+        let mut arena = Fake::new(2);
+        arena.answer = Box::new(|_, _, number| {
+            Ok(Slice {
+                body: Some((5, number)),
+                ..slice(15_000)
+            })
+        });
+        carry_out(
+            &mut arena,
+            ComparePlan {
+                unequal,
+                ..plan(2, MINUTE)
+            },
+        )
+        .unwrap()
+    };
+    let refused = compared(false);
+    assert!(
+        refused
+            .broken_off
+            .unwrap()
+            .contains("to other 5 bytes (--unequal")
+    );
+    let all = compared(true).starts;
+    assert!(all.len() > 4 && all.iter().all(|start| start.servers[0].void.is_none()));
+}
+
+#[test]
 fn an_answer_that_changes_midway_or_fails_too_often_voids_its_start() {
     let mut arena = Fake::new(2);
     arena.answer = Box::new(|server, start, number| {
@@ -555,7 +585,10 @@ fn an_answer_that_changes_midway_or_fails_too_often_voids_its_start() {
         .iter()
         .filter_map(|start| start.servers[1].void.as_deref())
         .collect();
-    assert_eq!(void[0], "its answer changed midway, from 5 to 7 bytes");
+    assert_eq!(
+        void[0],
+        "its answer changed midway, from 5 to 7 bytes (--unequal compares all the same)"
+    );
     assert!(
         void[1].starts_with("2.")
             && void[1].ends_with("% of its requests failed: the status was 5xx"),
