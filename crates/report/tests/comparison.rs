@@ -95,6 +95,7 @@ fn generator_saturated() -> Comparison {
     let cycles = blocks.flat_map(|block| &mut block.cycles);
     for slice in cycles.flat_map(|cycle| cycle.slices.iter_mut().flatten()) {
         slice.generator_cpu = slice.window * 97 / 100;
+        slice.server_cpu = slice.server_cpu.map(|cpu| cpu * 3 / 4);
     }
     made.split = None;
     made

@@ -27,6 +27,14 @@ fn slices(comparison: &mut Comparison, server: usize) -> impl Iterator<Item = &m
     cycles.filter_map(move |cycle| cycle.slices[server].as_mut())
 }
 
+/// The generator has no CPU left while it loads a server, which has.
+fn saturate_generator(made: &mut Comparison, server: usize) {
+    for slice in slices(made, server) {
+        slice.generator_cpu = slice.window;
+        slice.server_cpu = Some(slice.window * 4 / 5);
+    }
+}
+
 /// The same comparison with its two servers exchanged.
 fn exchanged(mut made: Comparison) -> Comparison {
     made.plan.servers.swap(0, 1);
@@ -536,14 +544,14 @@ const DOUBTS: &[(Change, Wanted, Grade)] = &[
         Grade::Caveat,
     ),
     (
-        |made| slices(made, 0).for_each(|slice| slice.generator_cpu = slice.window),
+        |made| saturate_generator(made, 0),
         |it| matches!(it, Reason::GeneratorSaturated { servers, share: 1.0, decides: false } if servers == &[0]),
         Grade::Note,
     ),
     (
         |made| {
             made.plan.decide_on = Deciding::P50;
-            slices(made, 1).for_each(|slice| slice.generator_cpu = slice.window);
+            saturate_generator(made, 1);
         },
         |it| matches!(it, Reason::GeneratorSaturated { servers, decides: true, .. } if servers == &[1]),
         Grade::Caveat,
@@ -601,11 +609,9 @@ fn each_doubt_has_its_grade() {
         .iter_mut()
         .for_each(|start| start.foreign = Some(0.049));
     assert!(reasons(&made).is_empty());
-    // A server that is saturated as well: two workers, two CPUs.
-    slices(&mut made, 0).for_each(|slice| {
-        slice.generator_cpu = slice.window;
-        slice.server_cpu = Some(slice.window * 2);
-    });
+    // A server that may be saturated as well.
+    saturate_generator(&mut made, 0);
+    slices(&mut made, 0).for_each(|slice| slice.server_cpu = Some(slice.window * 19 / 20));
     assert!(
         !reasons(&made)
             .iter()
