@@ -420,7 +420,7 @@ fn reference(first: &Plan) -> Result<Compared> {
         name: "weigh serve".to_owned(),
         plan: Plan {
             server: Some(reference::server(&["--listen", &listen, "--workers", "1"])?),
-            protocol: first.protocol.clone(),
+            protocol: first.protocol,
             timeouts: first.timeouts,
             ring: first.ring,
             seed: first.seed,
