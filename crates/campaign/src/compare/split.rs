@@ -52,9 +52,9 @@ pub(crate) fn split(
             let is_cost = plan.decide_on == Deciding::CpuPerRequest && threads == 1;
             Ok(one().filter(|_| is_cost))
         }
-        CpuPlacement::One if threads > 1 => Err(
-            "--cpus one has no room for several --threads; leave away one of the two".to_owned(),
-        ),
+        CpuPlacement::One if threads > 1 => {
+            Err("--cpus one has no room for several --threads; give only one of the two".to_owned())
+        }
         CpuPlacement::One => Ok(one()),
         CpuPlacement::Shared => Ok(None),
         CpuPlacement::Generator(cpus) => {
