@@ -24,6 +24,9 @@ pub enum CampaignError {
     /// It was interrupted before any request was sent.
     #[error("interrupted before the load began")]
     Interrupted,
+    /// A comparison was interrupted in its first start.
+    #[error("interrupted in the first start, of which nothing counts before it is over")]
+    InterruptedEarly,
     /// The record could not be written, which is found before the load.
     #[error(transparent)]
     Save(#[from] SaveError),

@@ -17,6 +17,9 @@ use units::Nanos;
 /// How long a server may take to end after SIGTERM.
 const GRACE: Nanos = Nanos::from_secs(5);
 
+/// So many of the last lines that a server printed are told in a sentence.
+const LAST_LINES: usize = 2;
+
 /// How often it is tried whether the server answers yet.
 const TRY_EVERY: Nanos = Nanos::from_millis(20);
 
@@ -269,9 +272,11 @@ impl Running {
             .map(str::trim)
             .filter(|line| !line.is_empty())
             .collect();
-        let printed = match lines.last() {
-            None => "; it printed nothing".to_owned(),
-            Some(last) => format!("; the last that it printed: {last}"),
+        // The last line of all may be the shell's, which says how the server ended.
+        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        let printed = match last {
+            [] => "; it printed nothing".to_owned(),
+            last => format!("; the last that it printed: {}", last.join(" | ")),
         };
         Some(format!("ended ({status}){printed}"))
     }

@@ -67,8 +67,12 @@ fn carry_out(given: &Given, comparing: &Comparing, baseline: &mut Option<String>
     if let Some(record) = &comparing.resume {
         let may_be_given = ["resume", "json", "verbose", "quiet", "chart", "markdown"];
         if let Some(other) = given.names.iter().find(|name| !may_be_given.contains(name)) {
+            let other = match *other {
+                "servers" => "other servers".to_owned(),
+                other => format!("--{other}"),
+            };
             bail!(
-                "--resume {} goes on with the comparison as it was planned, which --{other} would change; leave that away",
+                "--resume {} goes on with the comparison as it was planned, which {other} would change; remove that",
                 record.display()
             );
         }
@@ -137,7 +141,7 @@ fn announced(plan: &ComparePlan) -> String {
 fn show(outcome: &CompareOutcome, given: &Given) -> Result<Exit> {
     let how = &given.output;
     let comparison = &outcome.comparison;
-    let is_shown = print(comparison, given)?;
+    let is_shown = print(comparison, given, outcome.saved.is_ok())?;
     if let Some(why) = &comparison.broken_off {
         output::complain(&anyhow::anyhow!("ended early: {why}"));
     }
@@ -173,8 +177,8 @@ fn tell_record(comparison: &Comparison, path: &Path, how: &Output) {
     }
 }
 
-/// Prints a comparison, and writes the files that are asked for; false where one could not be written.
-fn print(comparison: &Comparison, given: &Given) -> Result<bool> {
+/// Prints a comparison, which is saved or not, and writes the files that are asked for; false where one could not be written.
+fn print(comparison: &Comparison, given: &Given, is_saved: bool) -> Result<bool> {
     let how = &given.output;
     let look = how.look();
     let text = match how.json {
@@ -186,6 +190,7 @@ fn print(comparison: &Comparison, given: &Given) -> Result<bool> {
         &how.beside,
         comparison,
         how.quiet,
+        is_saved,
     ))
 }
 
@@ -286,13 +291,7 @@ fn servers(draft: &Draft, comparing: &Comparing) -> Result<Vec<Compared>> {
             );
         }
         let plan = server(draft, comparing, rest, &mut urls).with_context(|| name.clone())?;
-        servers.push(Compared {
-            name,
-            plan,
-            repeats: None,
-            reference: false,
-            source: None,
-        });
+        servers.push(Compared::of(&name, plan));
     }
     let given = comparing.observe.len();
     if given > 1 && given != urls {
@@ -310,12 +309,10 @@ fn servers_of_commits(
     built: &[OfCommit],
 ) -> Result<Vec<Compared>> {
     let of = |of: &OfCommit| {
+        let plan = server(draft, comparing, &of.command, &mut 0)?;
         Ok(Compared {
-            name: of.name.clone(),
-            plan: server(draft, comparing, &of.command, &mut 0)?,
-            repeats: None,
-            reference: false,
             source: Some(of.source.clone()),
+            ..Compared::of(&of.name, plan)
         })
     };
     built.iter().map(of).collect()
@@ -402,11 +399,9 @@ fn one_target(servers: &[Compared]) -> Result<()> {
 /// The first server once more, on a port of its own where weigh starts it.
 fn twin(first: &Compared, plan: Plan) -> Compared {
     Compared {
-        name: format!("{} again", first.name),
-        plan,
         repeats: Some(0),
-        reference: false,
         source: first.source.clone(),
+        ..Compared::of(&format!("{} again", first.name), plan)
     }
 }
 
@@ -416,19 +411,17 @@ fn reference(first: &Plan) -> Result<Compared> {
     let mut own = Draft::new(plan::Habits::RUN);
     own.urls = vec![format!("http://{address}/")];
     let listen = address.to_string();
+    let plan = Plan {
+        server: Some(reference::server(&["--listen", &listen, "--workers", "1"])?),
+        protocol: first.protocol,
+        timeouts: first.timeouts,
+        ring: first.ring,
+        seed: first.seed,
+        ..own.plan(&ThisMachine)?
+    };
     Ok(Compared {
-        name: "weigh serve".to_owned(),
-        plan: Plan {
-            server: Some(reference::server(&["--listen", &listen, "--workers", "1"])?),
-            protocol: first.protocol,
-            timeouts: first.timeouts,
-            ring: first.ring,
-            seed: first.seed,
-            ..own.plan(&ThisMachine)?
-        },
-        repeats: None,
         reference: true,
-        source: None,
+        ..Compared::of("weigh serve", plan)
     })
 }
 

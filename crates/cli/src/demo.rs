@@ -8,8 +8,7 @@ use campaign::Quiet;
 use kernel::process::{Child, Start};
 use kernel::signals;
 use plan::{
-    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Load, Plan,
-    Request, Requests, Stop,
+    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Load, Plan, Request, Requests, Stop,
 };
 use record::{Answers, Cause, Comparison, Run, Versus};
 use std::net::SocketAddr;
@@ -98,13 +97,8 @@ fn compare_three() -> Result<Comparison> {
     let server = |name: &str, work: Nanos| -> Result<Compared> {
         let work = format!("{}ns", work.as_nanos());
         let arguments = ["--truth", "--work", work.as_str()];
-        Ok(Compared {
-            name: name.to_owned(),
-            plan: plan(compare::free_port()?, &arguments)?,
-            repeats: None,
-            reference: false,
-            source: None,
-        })
+        let plan = plan(compare::free_port()?, &arguments)?;
+        Ok(Compared::of(name, plan))
     };
     let servers = vec![
         server("a", WORK)?,
@@ -120,13 +114,7 @@ fn compare_three() -> Result<Comparison> {
         }],
         budget: Budget::Precision(PRECISION),
         limit: Some(COMPARE_FOR),
-        decide_on: Deciding::CpuPerRequest,
-        max_regression: None,
-        unequal: false,
-        all_pairs: false,
-        threads: 1,
-        cpus: CpuPlacement::Auto,
-        arguments: Vec::new(),
+        ..ComparePlan::default()
     };
     let folder = tempfile::tempdir().context("there is no room for the record of the trial")?;
     let stop = signals::measuring();

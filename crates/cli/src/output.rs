@@ -30,28 +30,20 @@ pub fn complain(error: &anyhow::Error) {
     message(&format!("{style}weigh:{style:#} {error:#}"));
 }
 
-/// Returns how results that tell `detail` are to look: in colour and as wide as the terminal, where there is one; else
-/// as wide as the variable COLUMNS says, or 100 columns.
+/// Returns how results that tell `detail` are to look: in colour and as wide as the terminal, where there is one that says how wide it
+/// is; else as wide as the variable COLUMNS says, or 100 columns.
 pub fn look(detail: report::Detail) -> report::Look {
     let terminal = std::io::stdout().is_terminal();
-    let width = match terminal {
-        true => terminal_width(),
-        false => columns().unwrap_or(PLAIN_WIDTH),
-    };
+    let of_terminal = || terminal_size::terminal_size().map(|(width, _)| width.0.into());
+    let width = terminal.then(of_terminal).flatten().or_else(columns);
     report::Look {
         colour: terminal,
-        width,
+        width: width.unwrap_or(PLAIN_WIDTH).clamp(NARROWEST, WIDEST),
         detail,
         is_wide: false,
     }
 }
 
 fn columns() -> Option<usize> {
-    let columns = std::env::var("COLUMNS").ok()?.parse().ok()?;
-    Some(usize::clamp(columns, NARROWEST, WIDEST))
-}
-
-fn terminal_width() -> usize {
-    let width = terminal_size::terminal_size().map_or(PLAIN_WIDTH, |(width, _)| width.0.into());
-    width.clamp(NARROWEST, WIDEST)
+    std::env::var("COLUMNS").ok()?.parse().ok()
 }

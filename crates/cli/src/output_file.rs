@@ -2,6 +2,7 @@
 
 use crate::output;
 use anyhow::{Context, Result, bail};
+use campaign::Outcome;
 use record::{Comparison, Run};
 use report::Format;
 use report::chart::{Chart, KINDS, Kind};
@@ -129,8 +130,8 @@ impl OutputFile {
             .with_context(|| format!("--{option} {shown} cannot be written"))
     }
 
-    /// Writes the file.
-    pub fn write(&self, run: &Run) -> Result<()> {
+    /// Writes the file; `is_saved` says whether the record is, from which it can be made again.
+    pub fn write(&self, run: &Run, is_saved: bool) -> Result<()> {
         let (option, shown) = (self.option, self.path.display());
         let content = match self.content {
             Content::Text(format) => {
@@ -144,13 +145,13 @@ impl OutputFile {
                 (kind.render)(&chart)?
             }
         };
-        self.replace(&content).with_context(|| {
-            format!("--{option} {shown} could not be written; `weigh report` makes it again")
-        })
+        let remedy = remedy(is_saved);
+        self.replace(&content)
+            .with_context(|| format!("--{option} {shown} could not be written{remedy}"))
     }
 
     /// Writes the file of a comparison.
-    fn write_comparison(&self, comparison: &Comparison) -> Result<()> {
+    fn write_comparison(&self, comparison: &Comparison, is_saved: bool) -> Result<()> {
         let (option, shown) = (self.option, self.path.display());
         let content = match self.content {
             Content::Text(_) => {
@@ -164,9 +165,9 @@ impl OutputFile {
                 (kind.render)(&chart)?
             }
         };
-        self.replace(&content).with_context(|| {
-            format!("--{option} {shown} could not be written; `weigh report` makes it again")
-        })
+        let remedy = remedy(is_saved);
+        self.replace(&content)
+            .with_context(|| format!("--{option} {shown} could not be written{remedy}"))
     }
 
     /// Writes all `files` of a comparison; false, with a complaint, when one cannot be written.
@@ -174,8 +175,11 @@ impl OutputFile {
         files: &[OutputFile],
         comparison: &Comparison,
         is_quiet: bool,
+        is_saved: bool,
     ) -> bool {
-        OutputFile::all_written(files, is_quiet, |file| file.write_comparison(comparison))
+        OutputFile::all_written(files, is_quiet, |file| {
+            file.write_comparison(comparison, is_saved)
+        })
     }
 
     /// Replaces the file, whole or not at all. What an earlier command wrote is not left to be taken for this one's
@@ -214,8 +218,9 @@ impl OutputFile {
     }
 
     /// Writes all `files` of what was measured; false, with a complaint, when one cannot be written.
-    pub fn written(files: &[OutputFile], run: &Run, quiet: bool) -> bool {
-        OutputFile::all_written(files, quiet, |file| file.write(run))
+    pub fn written(files: &[OutputFile], outcome: &Outcome, quiet: bool) -> bool {
+        let is_saved = outcome.saved.is_ok();
+        OutputFile::all_written(files, quiet, |file| file.write(&outcome.run, is_saved))
     }
 
     fn all_written(
@@ -238,6 +243,11 @@ impl OutputFile {
         }
         all
     }
+}
+
+/// The end of a sentence about a file that could not be written.
+fn remedy(is_saved: bool) -> &'static str {
+    ["", "; `weigh report` makes it again"][usize::from(is_saved)]
 }
 
 /// Whether standard output or standard error goes to this file.

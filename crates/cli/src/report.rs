@@ -50,7 +50,7 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
         (Some(chart), _) => {
             let run = only("--chart", &runs)?;
             OutputFile::check(std::slice::from_ref(chart), None, &[])?;
-            chart.write(run)?;
+            chart.write(run, false)?;
         }
         (None, Some(name)) => return get(name, only("--get", &runs)?),
         (None, None) => output::print(&(flags.format.render)(&runs, &flags.look()))?,
@@ -72,8 +72,12 @@ fn comparison(path: &Path, flags: &ReportFlags) -> Result<Exit> {
     let comparison = record::load_comparison(path)?;
     if let Some(chart) = &flags.chart {
         OutputFile::check(std::slice::from_ref(chart), None, &[])?;
-        let is_written =
-            OutputFile::written_of_comparison(std::slice::from_ref(chart), &comparison, true);
+        let is_written = OutputFile::written_of_comparison(
+            std::slice::from_ref(chart),
+            &comparison,
+            true,
+            false,
+        );
         return Ok(if is_written {
             Exit::YES
         } else {

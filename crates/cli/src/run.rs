@@ -32,7 +32,7 @@ fn measure(given: &Given) -> Result<Exit> {
     let outcome = carry_out(plan, output.record.clone(), &mut Bar::new(output))?;
     let format = if output.json { "json" } else { "text" };
     let shown = show(&outcome, format, output);
-    let shown = OutputFile::written(&output.beside, &outcome.run, output.quiet) && shown;
+    let shown = OutputFile::written(&output.beside, &outcome, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 

@@ -59,7 +59,7 @@ fn measure(given: &Given, earlier: Option<(Run, PathBuf)>) -> Result<Exit> {
         None => run::show(&outcome, "json", how),
         Some(table) => table.conclude(&outcome.run) && run::tell_record(&outcome, how),
     };
-    let shown = OutputFile::written(&how.beside, &outcome.run, how.quiet) && shown;
+    let shown = OutputFile::written(&how.beside, &outcome, how.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 
@@ -90,7 +90,7 @@ fn again(given: &Given, earlier: &Run, path: &Path) -> Result<Plan> {
     if draft.urls.is_empty() && draft.requests_file.is_none() {
         if let Some(other) = given.names.iter().find(|name| !may_be_given(name)) {
             bail!(
-                "--resume {} goes on with the sweep as it was recorded, which --{other} would change; leave that away, or \
+                "--resume {} goes on with the sweep as it was recorded, which --{other} would change; remove that, or \
                  give the whole command again",
                 path.display(),
             );

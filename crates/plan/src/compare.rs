@@ -48,6 +48,29 @@ fn one() -> u32 {
     1
 }
 
+impl Default for ComparePlan {
+    /// No servers and no loads; CPU time per request decides, within the time and the starts that are used where none are given.
+    fn default() -> ComparePlan {
+        ComparePlan {
+            servers: Vec::new(),
+            blocks: Vec::new(),
+            budget: Budget::Time {
+                time: Budget::TIME,
+                starts: Budget::STARTS,
+            },
+            limit: None,
+            decide_on: Deciding::CpuPerRequest,
+            max_regression: None,
+            unequal: false,
+            all_pairs: false,
+            threads: one(),
+            cpus: CpuPlacement::Auto,
+            seed: 0,
+            arguments: Vec::new(),
+        }
+    }
+}
+
 /// On which CPUs generator and servers run, where weigh starts all servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -120,6 +143,17 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// A server that is compared, called `name`.
+    pub fn of(name: &str, plan: Plan) -> Compared {
+        Compared {
+            name: name.to_owned(),
+            plan,
+            repeats: None,
+            reference: false,
+            source: None,
+        }
+    }
+
     /// Whether it is compared: neither one of the others under a second name nor the reference server.
     pub fn is_contender(&self) -> bool {
         self.repeats.is_none() && !self.reference
@@ -409,30 +443,10 @@ mod tests {
             withhold: vec![crate::secrets::BODY.to_owned()],
             ..Plan::default()
         };
-        let server = Compared {
-            name: "a".into(),
-            plan,
-            repeats: None,
-            source: None,
-            reference: false,
-        };
-        let named = Compared {
-            name: "keydb".into(),
-            ..server.clone()
-        };
         let plan = ComparePlan {
-            servers: vec![server, named],
-            blocks: Vec::new(),
-            budget: Budget::Until(0.02),
-            limit: None,
-            decide_on: Deciding::CpuPerRequest,
-            max_regression: None,
-            unequal: false,
-            all_pairs: false,
-            threads: 1,
-            cpus: CpuPlacement::Auto,
-            seed: 1,
+            servers: vec![Compared::of("a", plan.clone()), Compared::of("keydb", plan)],
             arguments: cases.map(|(given, _)| given.to_owned()).into(),
+            ..ComparePlan::default()
         };
         assert_eq!(plan.published().arguments, cases.map(|(_, shown)| shown));
     }

@@ -19,8 +19,8 @@ mod seen;
 mod tests;
 
 pub use answers::{
-    Answers, Control, FigureAnswers, Rank, Rating, Regressed, RegressionAnswer, Said, StartsRatio,
-    Versus,
+    Answers, Control, FigureAnswers, Rank, Rating, RatioScatter, Regressed, RegressionAnswer, Said,
+    StartsRatio, Versus,
 };
 pub use conditions::{Condition, Equality};
 pub use records::{ComparedRun, InvalidFigures, NamedRun};
@@ -115,8 +115,11 @@ pub struct Conditions {
     pub compression: Option<String>,
     /// Whether a connection is kept for the next request.
     pub keep_alive: Option<bool>,
-    /// Processes that take part of the load, or threads where there is one; none where they are not observed.
+    /// Processes that take part of the load; none where they are not observed, or where one of several threads may be as many workers.
     pub workers: Option<u32>,
+    /// Threads of the one process that each of the servers is, where all are the same program: what tells workers apart then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
     /// Bytes that the server writes into files for each request, in thousandths; none where that is not observed.
     pub logged_millibytes: Option<u64>,
     /// Bytes of a whole response.
@@ -208,8 +211,8 @@ pub struct Slice {
     pub server_cpu: Option<Nanos>,
     /// The generator's CPU time.
     pub generator_cpu: Nanos,
-    /// Percentiles of latency that the samples carry: p50, p90, p99. In a closed loop from sent to done, in an open one from
-    /// scheduled to done.
+    /// Percentiles of latency: p50, and p90 and p99 where the samples carry them. In a closed loop from sent to done, in an open one
+    /// from scheduled to done.
     pub latency: [Option<Nanos>; 3],
     /// Bytes that were received.
     pub received: u64,

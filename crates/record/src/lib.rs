@@ -85,8 +85,8 @@ pub use censored::Censored;
 pub use compare::{
     Answers, BlockOfStart, ComparedRun, Comparison, Condition, Conditions, Contender, Control,
     CpuSplit, Cycle, Doubt, Equality, FigureAnswers, FreshStart, InvalidFigures, NamedRun, Rank,
-    Rating, Reason, Regressed, RegressionAnswer, Reliability, Said, Slice, StartedServer,
-    StartsRatio, Versus,
+    Rating, RatioScatter, Reason, Regressed, RegressionAnswer, Reliability, Said, Slice,
+    StartedServer, StartsRatio, Versus,
 };
 pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};

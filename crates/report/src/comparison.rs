@@ -197,6 +197,7 @@ fn said(said: Said) -> &'static str {
         Said::NoLargerDifference => "no_larger_difference",
         Said::CannotTell => "cannot_tell",
         Said::TooFewStarts => "too_few_starts",
+        Said::NotMeasured => "not_measured",
         Said::Void => "void",
     }
 }

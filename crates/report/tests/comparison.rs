@@ -320,7 +320,7 @@ fn the_first_line_has_one_of_three_forms() {
         (
             1.0,
             0.004,
-            "no difference larger than 0.36 % in CPU per request between a and b    (95 %: -0.4 to 0.4 %)",
+            "no difference larger than 0.36 % in CPU per request between a and b    (95 %: -0.36 to 0.36 %)",
         ),
         // Beyond 0, and not beyond the margin: never called a difference.
         (
@@ -331,7 +331,7 @@ fn the_first_line_has_one_of_three_forms() {
         (
             1.02,
             0.03,
-            "cannot tell: up to 4.8 % could be hidden; try --time 5m    (95 %: -0.7 to 4.7 %)",
+            "cannot tell: up to 4.8 % could be hidden; try --time 5m    (95 %: -0.8 to 4.8 %)",
         ),
     ];
     for (centre, reach, wanted) in cases {

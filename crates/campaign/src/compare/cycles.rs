@@ -30,10 +30,14 @@ pub(crate) fn reconsidered(comparison: &Comparison, number: usize) -> Option<u32
         let slices = cycles_of(block).flat_map(|cycle| cycle.slices.iter().flatten());
         slices.map(|slice| slice.window.as_secs_f64()).sum()
     };
-    let of_block = seconds(number);
-    let of_all: f64 = (0..plan.blocks.len()).map(seconds).sum();
-    let cost_cycle = of_block / cycles_of(number).count().max(1) as f64;
-    let short = plan.blocks.iter().filter(|block| block.is_short()).count();
+    let of_blocks: Vec<f64> = (0..plan.blocks.len()).map(seconds).collect();
+    let of_all: f64 = of_blocks.iter().sum();
+    let cost_cycle = of_blocks[number] / cycles_of(number).count().max(1) as f64;
+    let of_short = of_blocks.iter().zip(&plan.blocks);
+    let of_short: Vec<f64> = of_short
+        .filter_map(|(seconds, block)| block.is_short().then_some(*seconds))
+        .collect();
+    let short = of_short.len();
     let cost_start = (took.as_secs_f64() - of_all) / (SHOWN * short.max(1)) as f64;
 
     let others = plan.others().filter_map(|(server, _)| {
@@ -47,13 +51,7 @@ pub(crate) fn reconsidered(comparison: &Comparison, number: usize) -> Option<u32
         ))
     });
     let wanted = others.max()?;
-    let short_blocks = plan
-        .blocks
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| it.is_short());
-    let of_short: f64 = short_blocks.map(|(block, _)| seconds(block)).sum();
-    let others = (took.as_secs_f64() - of_short) / SHOWN as f64;
+    let others = (took.as_secs_f64() - of_short.iter().sum::<f64>()) / SHOWN as f64;
     let each = others + f64::from(wanted) * cost_cycle * short as f64; // the other numbers of connections as this one
     let time = match plan.budget {
         Budget::Time { time, .. } => Some(time),

@@ -8,6 +8,7 @@ use crate::settings::{Comparing, Given};
 use anyhow::{Result, bail};
 use record::{Comparison, Library, NamedRun, holds_comparison, journal_path};
 use report::page::{Difference, differences};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The most differences of two records that a sentence names.
@@ -67,8 +68,14 @@ fn record_of(text: &str) -> Result<Option<Named>> {
 /// Whether `word` is a file, a number, or the name of a saved record.
 fn is_record(word: &str) -> bool {
     let path = Path::new(word);
-    let is_there = path.is_file() || journal_path(path).is_file();
+    let is_there = path.is_file() && !is_program(path) || journal_path(path).is_file();
     is_there || is_number(word) || !word.contains('/') && Library::of_user().find(word).is_some()
+}
+
+/// Whether it may be executed: a server whose command lacks `{port}`, and no record.
+fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0)
 }
 
 fn is_number(word: &str) -> bool {
@@ -181,7 +188,7 @@ fn again(one: &Named, given: &Given) -> Result<Exit> {
 }
 
 fn shown(comparison: &Comparison, given: &Given) -> Result<Exit> {
-    Ok(match print(comparison, given)? {
+    Ok(match print(comparison, given, true)? {
         true => judged(comparison),
         false => Exit::COULD_NOT,
     })

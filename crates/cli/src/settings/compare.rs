@@ -57,6 +57,14 @@ impl Comparing {
     }
 }
 
+/// A time in which something can be measured.
+fn span(text: &str) -> Result<Nanos, String> {
+    match read(text)? {
+        Nanos::ZERO => Err("no time is left to compare in; give it some, such as 60s".to_owned()),
+        span => Ok(span),
+    }
+}
+
 fn read<T>(text: &str) -> Result<T, String>
 where
     T: FromStr<Err = ParseError>,
@@ -162,7 +170,7 @@ pub static COMPARE: &[Setting<Comparing>] = &[
         help: "How long to compare, or with --until and --precision at most.",
         long: "No start begins that would end later, but there are at least three, because fewer give no interval.",
         computed: "one minute for two servers, and at least eight starts",
-        parse: |comparing, text| keep(&mut comparing.time, read(text).map(Some)),
+        parse: |comparing, text| keep(&mut comparing.time, span(text).map(Some)),
         ..ROW },
     Setting { name: "until", takes: Value("SHARE"), excludes: &["precision"],
         help: "Go on until a difference of this share, such as 2%, is found or ruled out.",

@@ -52,6 +52,19 @@ fn what_cannot_be_compared_is_refused_with_the_remedy_before_anything_is_loaded(
             &["127.0.0.1:1", "refused"],
         ),
         (&["--commits", "main", "HEAD"], &["--commits needs --run"]),
+        // A program, though a file of its name is there, is no record.
+        (
+            &[&format!("a={WEIGH}"), &server("b", "0us")],
+            &["neither a URL nor a command", "{port}"],
+        ),
+        (
+            &[&a, &server("b", "0us"), "--time", "0s"],
+            &["--time", "60s"],
+        ),
+        (
+            &["--resume", "x.json", &a],
+            &["--resume x.json", "other servers"],
+        ),
         (&[&a, &server("b", "0us"), "-o", "."], &["folder"]),
     ];
     for (words, told) in cases {

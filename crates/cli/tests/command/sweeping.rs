@@ -369,7 +369,7 @@ fn a_sweep_that_goes_on_by_its_record_takes_no_other_settings() {
         let name = flag.split(' ').next().unwrap().replace("-n", "--requests");
         let said = said.ended(2);
         assert!(
-            said.err.contains(&name) && said.err.contains("leave that away"),
+            said.err.contains(&name) && said.err.contains("remove that"),
             "{}",
             said.err
         );

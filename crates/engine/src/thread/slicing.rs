@@ -140,7 +140,12 @@ fn slice_of(tally: &Tally, window: Nanos, cpu: Nanos) -> Slice {
         window,
         server_cpu: None,
         generator_cpu: cpu,
-        latency: [0.5, 0.9, 0.99].map(percentile),
+        // Of a slice of few requests the median is an uncertain one, as the interval over many of them shows.
+        latency: [
+            latency.quantile(0.5).map(Nanos::from_nanos),
+            percentile(0.9),
+            percentile(0.99),
+        ],
         received: tally.bytes_received,
         connects: tally.connects.established,
         body: body.map(|(body, _)| body),

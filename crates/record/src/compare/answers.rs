@@ -60,6 +60,9 @@ pub struct FigureAnswers {
     pub pairs: Vec<Versus>,
     /// Each server under a second name, against itself: the bias of the method.
     pub bias: Vec<Versus>,
+    /// The first server against weigh's own, from the few cycles in which that was loaded; none where it was not. It is for
+    /// orientation and ranks nothing.
+    pub against_reference: Option<Versus>,
 }
 
 /// How one server compares with another in a figure.
@@ -75,6 +78,8 @@ pub struct Versus {
     pub starts: u32,
     /// The ratio over all starts; none of fewer than three.
     pub ratio: Option<StartsRatio>,
+    /// How much the ratio scatters; none of records of separate runs and of what is known once a start.
+    pub scatter: Option<RatioScatter>,
     /// The smallest difference that so many starts find with a probability of 80 %, as a share.
     pub detectable: Option<f64>,
     /// What is said of the two.
@@ -107,6 +112,15 @@ pub struct StartsRatio {
     pub signed_rank: Option<(f64, f64)>,
 }
 
+/// How much the ratio of two servers scatters, as shares: standard deviations of its logarithm ([`stats::comparison::Scatter`]).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RatioScatter {
+    /// From one pair of slices to another in the same start.
+    pub pair: f64,
+    /// What the fresh start of a server adds.
+    pub start: f64,
+}
+
 /// What is said of two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,6 +135,8 @@ pub enum Said {
     CannotTell,
     /// Fewer than three starts count for both.
     TooFewStarts,
+    /// Fewer than three of the starts that count have this figure of both.
+    NotMeasured,
     /// What was measured of one of them says nothing; the reason is one of those of the reliability.
     Void,
 }

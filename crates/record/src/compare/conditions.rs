@@ -62,7 +62,12 @@ impl Condition {
                 of.status.map(|_| encoding.unwrap_or_else(|| "none".into()))
             }
             Condition::KeepAlive => of.keep_alive.map(switch),
-            Condition::Workers => of.workers.map(|workers| units::count(workers.into())),
+            Condition::Workers => {
+                let threads = of
+                    .threads
+                    .map(|threads| units::number(threads.into(), "thread"));
+                threads.or_else(|| of.workers.map(|workers| units::count(workers.into())))
+            }
             Condition::Logging => of.is_logging().map(switch),
         }
     }
@@ -79,7 +84,10 @@ impl Condition {
                 .and(b.status)
                 .map(|_| a.compression == b.compression),
             Condition::KeepAlive => equal(a.keep_alive, b.keep_alive),
-            Condition::Workers => equal(a.workers, b.workers),
+            Condition::Workers => match (a.threads, b.threads) {
+                (Some(a), Some(b)) => are_as_many(a, b),
+                _ => equal(a.workers, b.workers),
+            },
             Condition::Logging => equal(a.is_logging(), b.is_logging()),
         }
     }
@@ -87,6 +95,16 @@ impl Condition {
 
 fn equal<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<bool> {
     Some(a? == b?)
+}
+
+/// Whether programs of so many threads have as many workers. Runtimes start a few threads more or less as it comes, so that a small
+/// difference says nothing; the limit of half as many again is a guess, and tells one worker beside the main thread from two.
+fn are_as_many(a: u32, b: u32) -> Option<bool> {
+    let (fewer, more) = (a.min(b), a.max(b));
+    match fewer == more {
+        true => Some(true),
+        false => (2 * more >= 3 * fewer).then_some(false),
+    }
 }
 
 impl Conditions {

@@ -5,7 +5,7 @@
 
 use super::{Comparison, Cycle, FreshStart, Slice};
 use plan::Deciding;
-use stats::comparison::median_of_cycles;
+use stats::comparison::{Scatter, median_of_cycles};
 
 /// Where the numbers of a figure come from.
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +37,8 @@ impl Source {
                     .iter()
                     .filter_map(|cycle| number(cycle, server, read));
                 let values: Vec<f64> = values.collect();
-                // The reference server is loaded in a few cycles only.
-                let is_enough =
-                    of.plan.servers[server].reference || is_most(values.len(), cycles.len());
-                is_enough.then(|| stats::median(&values))?
+                let all = of.loading(cycles, [server]).count();
+                is_most(values.len(), all).then(|| stats::median(&values))?
             }
         };
         let value = |start| of.counts(start, server).then(|| value(start))?;
@@ -50,20 +48,36 @@ impl Source {
     /// Returns `ln server - ln base` in each start: the median over the cycles that have both. None where the start does not count for
     /// one of the two.
     pub fn log_ratios(self, of: &Comparison, base: usize, server: usize) -> Vec<Option<f64>> {
-        let ratio = |start: &FreshStart| match self {
-            Source::Memory => median_of_cycles(&[(memory(start, base)?, memory(start, server)?)]),
+        let ratio = |start| median_of_cycles(&self.pairs(of, start, base, server)?);
+        of.starts.iter().map(ratio).collect()
+    }
+
+    /// How much the ratio of two servers scatters from slice to slice and from start to start; none of what is known once a start.
+    pub fn scatter(self, of: &Comparison, base: usize, server: usize) -> Option<Scatter> {
+        let pairs = |start| self.pairs(of, start, base, server);
+        let starts: Vec<Vec<(f64, f64)>> = of.starts.iter().filter_map(pairs).collect();
+        matches!(self, Source::Slices(..)).then(|| Scatter::of(&starts))?
+    }
+
+    /// The numbers of two servers in each cycle of `start` that has both.
+    fn pairs(
+        self,
+        of: &Comparison,
+        start: &FreshStart,
+        base: usize,
+        server: usize,
+    ) -> Option<Vec<(f64, f64)>> {
+        (of.counts(start, base) && of.counts(start, server)).then_some(())?;
+        match self {
+            Source::Memory => Some(vec![(memory(start, base)?, memory(start, server)?)]),
             Source::Slices(block, read) => {
                 let cycles = &start.blocks.get(block)?.cycles;
                 let pair = |cycle| Some((number(cycle, base, read)?, number(cycle, server, read)?));
                 let pairs: Vec<(f64, f64)> = cycles.iter().filter_map(pair).collect();
-                is_most(pairs.len(), cycles.len()).then(|| median_of_cycles(&pairs))?
+                let all = of.loading(cycles, [base, server]).count();
+                is_most(pairs.len(), all).then_some(pairs)
             }
-        };
-        let both = |start: &FreshStart| of.counts(start, base) && of.counts(start, server);
-        let starts = of.starts.iter();
-        starts
-            .map(|start| both(start).then(|| ratio(start))?)
-            .collect()
+        }
     }
 }
 
@@ -91,6 +105,20 @@ impl Comparison {
             .get(server)
             .is_some_and(|it| it.void.is_none());
         is_sound && !self.is_excluded(server)
+    }
+
+    /// The cycles in which all of `servers` were to be loaded: the reference server is in a few only.
+    fn loading<'a, const N: usize>(
+        &'a self,
+        cycles: &'a [Cycle],
+        servers: [usize; N],
+    ) -> impl Iterator<Item = &'a Cycle> {
+        cycles.iter().filter(move |cycle| {
+            let mut few = servers
+                .iter()
+                .filter(|server| self.plan.servers[**server].reference);
+            few.all(|server| cycle.slices[*server].is_some())
+        })
     }
 
     /// Returns whether `server`, by its place in the plan, is not compared at all.

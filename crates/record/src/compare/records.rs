@@ -77,13 +77,8 @@ impl Comparison {
                 ..Block::of(level.load)
             }
         });
-        let compared = [before, after].map(|named| Compared {
-            name: named.name.to_owned(),
-            plan: named.run.plan.clone(),
-            repeats: None,
-            source: None,
-            reference: false,
-        });
+        let compared =
+            [before, after].map(|named| Compared::of(named.name, named.run.plan.clone()));
         let mut starts = Vec::new();
         for (server, run) in runs.into_iter().enumerate() {
             let points: Vec<&Point> = pairs.iter().map(|pair| &run.points[pair[server]]).collect();
@@ -108,15 +103,10 @@ impl Comparison {
                     time: elapsed,
                     starts: Budget::FEWEST,
                 },
-                limit: None,
-                decide_on: Deciding::CpuPerRequest,
-                max_regression: None,
-                unequal: false,
-                all_pairs: false,
                 threads: threads(runs),
                 cpus: CpuPlacement::Shared,
                 seed: after.run.plan.seed,
-                arguments: Vec::new(),
+                ..ComparePlan::default()
             },
             machine: after.run.machine.clone(),
             servers: vec![contender(0), contender(1)],

@@ -81,6 +81,18 @@ pub enum Reason {
         /// Slices of which its CPU time is known.
         of: u64,
     },
+    /// Fewer than three of the starts that count have the figure that decides.
+    NotMeasured {
+        /// The server that is compared with the first.
+        server: usize,
+        /// How many have it of both.
+        starts: u32,
+    },
+    /// The interval leaves open whether there is a difference.
+    Undecided {
+        /// The server that is compared with the first.
+        server: usize,
+    },
     /// A server is not compared.
     Excluded {
         /// The server.
@@ -177,6 +189,7 @@ impl Reason {
         match self {
             Reason::NothingMeasured
             | Reason::TooFewStarts { .. }
+            | Reason::NotMeasured { .. }
             | Reason::InvalidFigures { .. } => Grade::Invalid,
             Reason::BodyChanged { allowed, .. } | Reason::Errors { allowed, .. } if !allowed => {
                 Grade::Invalid
@@ -343,13 +356,14 @@ fn of_answers(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {
     else {
         return vec![Reason::NothingMeasured];
     };
-    let few = figure
-        .against_first
-        .iter()
-        .filter(|versus| versus.said == Said::TooFewStarts);
-    let few = few.map(|versus| Reason::TooFewStarts {
-        server: versus.server,
-        starts: versus.starts,
+    let untold = figure.against_first.iter().filter_map(|versus| {
+        let (server, starts) = (versus.server, versus.starts);
+        Some(match versus.said {
+            Said::TooFewStarts => Reason::TooFewStarts { server, starts },
+            Said::NotMeasured => Reason::NotMeasured { server, starts },
+            Said::CannotTell => Reason::Undecided { server },
+            _ => return None,
+        })
     });
     // What lies within the margin is expected, and reckoned with.
     let is_biased = |arm: &&Versus| {
@@ -365,7 +379,7 @@ fn of_answers(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {
     let wanted = comparison.plan.decide_on;
     let otherwise =
         (figure.figure != wanted).then_some(Reason::DecidedOtherwise { instead_of: wanted });
-    few.chain(biased).chain(otherwise).collect()
+    untold.chain(biased).chain(otherwise).collect()
 }
 
 /// Whether requests/s and latency of closed loops are the generator's.

@@ -1,9 +1,11 @@
 //! How answers follow from the slices: figure by figure, server by server.
 
-use super::answers::{Control, FigureAnswers, Rank, Rating, Said, StartsRatio, Versus, mean};
+use super::answers::{
+    Control, FigureAnswers, Rank, Rating, RatioScatter, Said, StartsRatio, Versus, mean,
+};
 use super::readings::Source;
 use super::reliability::Reason;
-use super::{Comparison, Slice};
+use super::{Comparison, FreshStart, Slice};
 use plan::{Budget, Deciding};
 use stats::comparison::{
     Answer, CONFIDENCE, Difference, FixedBudget, MARGIN, Power, Sequential, margin, rank_ranges,
@@ -93,7 +95,10 @@ impl<'a> Seen<'a> {
         let arms = bias.iter().map(|arm| margin(arm.difference.as_ref()));
         terms.margin = arms.fold(terms.margin, f64::max);
         let others = self.others().map(|server| self.versus(&terms, 0, server));
+        let reference = self.comparison.reference();
+        let reference = reference.filter(|_| self.ranked.first() == Some(&0));
         Some(FigureAnswers {
+            against_reference: reference.map(|reference| self.versus(&terms, reference, 0)),
             figure,
             block,
             void: (0..values.len())
@@ -168,6 +173,7 @@ impl<'a> Seen<'a> {
             starts: known as u32,
             log_ratios,
             ratio: difference.map(|difference| StartsRatio::of(&difference)),
+            scatter: self.scatter(terms, base, server),
             detectable: difference.and_then(|it| power.detectable_by(&it)),
             said: Said::TooFewStarts,
             largest: None,
@@ -177,6 +183,13 @@ impl<'a> Seen<'a> {
             difference,
         };
         let Some(difference) = difference else {
+            let comparison = self.comparison;
+            let both =
+                |it: &&FreshStart| [base, server].iter().all(|at| comparison.counts(it, *at));
+            let counted = comparison.starts.iter().filter(both).count();
+            if counted >= Budget::FEWEST as usize && !comparison.is_of_records() {
+                versus.said = Said::NotMeasured;
+            }
             return versus;
         };
         let rule = FixedBudget {
@@ -206,6 +219,16 @@ impl<'a> Seen<'a> {
             versus.time_needed = None;
         }
         versus
+    }
+
+    /// How much the ratio of two servers that were loaded in turn scatters.
+    fn scatter(&self, terms: &Terms, base: usize, server: usize) -> Option<RatioScatter> {
+        (!self.comparison.is_of_records()).then_some(())?;
+        let scatter = terms.source.scatter(self.comparison, base, server)?;
+        Some(RatioScatter {
+            pair: scatter.pair,
+            start: scatter.start,
+        })
     }
 
     /// Whether `figure` of `server` in a block says nothing.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Grade, example};
-use plan::{Budget, Deciding, Load};
+use plan::{Block, Budget, Deciding, Load};
 
 fn figure(answers: &Answers, wanted: Deciding) -> &FigureAnswers {
     answers
@@ -203,6 +203,63 @@ fn fewer_than_three_starts_have_a_value_and_no_interval() {
         assert_eq!(answers.reliability.grade == Grade::Invalid, !has_interval);
         assert!(answers.deciding().unwrap().values[1].is_some());
     }
+}
+
+#[test]
+fn a_figure_that_starts_lack_is_not_measured_and_no_matter_of_too_few_starts() {
+    let mut made = example::two_percent();
+    slices(&mut made, 1).for_each(|slice| slice.in_window = 0);
+    let answers = Answers::of(&made);
+    let throughput = &figure(&answers, Deciding::Throughput).against_first[0];
+    assert_eq!((throughput.said, throughput.starts), (Said::NotMeasured, 0));
+    assert_eq!(answers.headlines()[0].said, Said::More);
+    made.starts.truncate(2);
+    let answers = Answers::of(&made);
+    let throughput = &figure(&answers, Deciding::Throughput).against_first[0];
+    assert_eq!(throughput.said, Said::TooFewStarts);
+}
+
+#[test]
+fn the_scatter_of_slices_is_that_of_the_example() {
+    // Each slice by itself scatters by 2 %, so a pair by the root of 2 times as much; each start of a server by 0.2 %.
+    let answers = Answers::of(&example::comparison(&[1.0, 1.0], 40));
+    let scatter = answers.headlines()[0].scatter.unwrap();
+    assert!((0.025..0.032).contains(&scatter.pair), "{scatter:?}");
+    assert!(scatter.start < 0.005, "{scatter:?}");
+    let memory = &figure(&answers, Deciding::Memory).against_first[0];
+    assert_eq!(memory.scatter, None);
+}
+
+#[test]
+fn the_reference_server_is_held_beside_the_first_in_the_cycles_that_both_had() {
+    let mut made = example::beside_reference();
+    let cycles = made
+        .starts
+        .iter_mut()
+        .flat_map(|start| &mut start.blocks[0].cycles);
+    for (number, cycle) in cycles.enumerate() {
+        // The machine gets slower from cycle to cycle, and the reference server is there at the beginning only.
+        let slower = 1 + (number % Block::CYCLES as usize) as u64;
+        for slice in cycle.slices.iter_mut().flatten() {
+            slice.server_cpu = slice.server_cpu.map(|cpu| cpu * slower);
+        }
+    }
+    let answers = Answers::of(&made);
+    let cpu = figure(&answers, Deciding::CpuPerRequest);
+    let beside = cpu.against_reference.as_ref().unwrap();
+    assert_eq!((beside.base, beside.server, beside.starts), (2, 0, 8));
+    let ratio = beside.ratio.unwrap();
+    assert!((3.7..4.3).contains(&ratio.centre), "{ratio:?}");
+    assert!(ratio.low < 4.0 && ratio.high > 4.0, "{ratio:?}");
+    let unpaired = cpu.values[0].unwrap() / cpu.values[2].unwrap();
+    assert!(unpaired > 10.0, "{unpaired}");
+    let without = Answers::of(&example::two_percent());
+    assert!(
+        without
+            .figures
+            .iter()
+            .all(|it| it.against_reference.is_none())
+    );
 }
 
 #[test]
@@ -519,6 +576,34 @@ const DOUBTS: &[(Change, Wanted, Grade)] = &[
         },
         |it| matches!(it, Reason::CpuLowerBound { slices: 100, .. }),
         Grade::Invalid,
+    ),
+    (
+        |made| {
+            made.plan.decide_on = Deciding::P50;
+            let cycles = made.starts[2..]
+                .iter_mut()
+                .flat_map(|it| &mut it.blocks[0].cycles);
+            let slices = cycles.filter_map(|cycle| cycle.slices[1].as_mut());
+            slices.for_each(|slice| slice.latency[0] = None);
+        },
+        |it| {
+            *it == Reason::NotMeasured {
+                server: 1,
+                starts: 2,
+            }
+        },
+        Grade::Invalid,
+    ),
+    (
+        |made| {
+            let starts = made.starts.iter_mut().step_by(2);
+            let cycles = starts.flat_map(|it| &mut it.blocks[0].cycles);
+            for slice in cycles.filter_map(|cycle| cycle.slices[1].as_mut()) {
+                slice.server_cpu = slice.server_cpu.map(|cpu| cpu.saturating_sub(cpu / 10));
+            }
+        },
+        |it| *it == Reason::Undecided { server: 1 },
+        Grade::Caveat,
     ),
     (
         |made| made.starts[0].blocks[0].steady = false,

@@ -9,10 +9,7 @@ use crate::{
     BlockOfStart, Comparison, Conditions, Contender, CpuSplit, Cycle, FreshStart, Memory, Observed,
     Run, Slice, StartedServer,
 };
-use plan::{
-    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Load, Plan,
-    ServerCommand,
-};
+use plan::{Arrivals, Arriving, Block, ComparePlan, Compared, Load, Plan, ServerCommand};
 use units::{Nanos, Rate};
 
 /// CPU time of the first server for each request, in microseconds, and the generator's.
@@ -149,30 +146,13 @@ fn plan(costs: &[f64]) -> ComparePlan {
             ready_within: Nanos::from_secs(10),
             reference_server: false,
         });
-        Compared {
-            name,
-            plan,
-            repeats: None,
-            reference: false,
-            source: None,
-        }
+        Compared::of(&name, plan)
     };
     ComparePlan {
         servers: (0..costs.len() as u8).zip(8081..).map(server).collect(),
         blocks: vec![Block::of(Load::Closed { connections: 10 })],
-        budget: Budget::Time {
-            time: Budget::TIME,
-            starts: Budget::STARTS,
-        },
-        limit: None,
-        decide_on: Deciding::CpuPerRequest,
-        max_regression: None,
-        unequal: false,
-        all_pairs: false,
-        threads: 1,
-        cpus: CpuPlacement::Auto,
         seed: 7,
-        arguments: Vec::new(),
+        ..ComparePlan::default()
     }
 }
 
@@ -198,6 +178,7 @@ fn played(plan: ComparePlan, costs: &[f64], starts: u32) -> Comparison {
             compression: None,
             keep_alive: Some(true),
             workers: Some(2),
+            threads: None,
             logged_millibytes: Some(0),
             response_bytes: Some(238 + BODY_BYTES),
         },

@@ -118,7 +118,7 @@ fn regression(words: &Words<'_>, regressed: Regressed) -> Row {
     )
 }
 
-/// What the reference server did on the same machine, and how much more the first server costs.
+/// What the reference server did on the same machine, and how much more the first server costs, from slices next to one another.
 fn reference(words: &Words<'_>) -> Option<Row> {
     let reference = words.comparison.reference()?;
     let block = words.answers.deciding()?.block;
@@ -126,10 +126,12 @@ fn reference(words: &Words<'_>) -> Option<Row> {
     let figures = figures.filter(|figure| figure.block.is_none() || figure.block == block);
     let shown = figures.filter_map(|figure| {
         let value = figure.values[reference]?;
-        let of_first = figure.values[0].filter(|_| figure.figure == Deciding::CpuPerRequest);
-        let times = of_first.map_or(String::new(), |first| {
+        let first = figure.against_reference.as_ref();
+        let first = first.filter(|_| figure.figure == Deciding::CpuPerRequest);
+        let ratio = first.and_then(|first| first.ratio);
+        let times = ratio.map_or(String::new(), |ratio| {
             let name = table::shortened(words.name(0), table::LINE_NAME_MOST);
-            format!(" ({name}: {:.1} times as much)", first / value)
+            format!(" ({name}: {} times as much)", words::range(&ratio))
         });
         let value = words::value(figure.figure, value);
         Some(format!(

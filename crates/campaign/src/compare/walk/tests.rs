@@ -1,10 +1,10 @@
 //! Comparing in an arena that measures nothing: slices are made up, and time passes as they say.
 
 use super::super::Unseen;
-use super::super::arena::{Ended, Watched};
+use super::super::arena::{Begun, Ended, Lost, Watched};
 use super::*;
 use plan::{Compared, Plan};
-use record::{Conditions, CpuSplit, Machine, Observed, Reason, example};
+use record::{Condition, Conditions, CpuSplit, Machine, Observed, Reason, Slice, example};
 use std::sync::atomic::AtomicBool;
 
 /// What comes of a slice: of a server, in a start, by the number of slices that the server has had in it.
@@ -156,26 +156,16 @@ impl Arena for Fake {
 }
 
 fn plan(servers: usize, budget: Budget) -> ComparePlan {
-    let compared = |place: usize| Compared {
-        name: char::from(b'a' + place as u8).to_string(),
-        plan: Plan::default(),
-        repeats: None,
-        reference: false,
-        source: None,
+    let compared = |place: usize| {
+        let name = char::from(b'a' + place as u8).to_string();
+        Compared::of(&name, Plan::default())
     };
     ComparePlan {
         servers: (0..servers).map(compared).collect(),
         blocks: vec![Block::of(Load::Closed { connections: 10 })],
         budget,
-        limit: None,
-        decide_on: Deciding::CpuPerRequest,
-        max_regression: None,
-        unequal: false,
-        all_pairs: false,
-        threads: 1,
-        cpus: CpuPlacement::Auto,
         seed: 7,
-        arguments: Vec::new(),
+        ..ComparePlan::default()
     }
 }
 
@@ -499,13 +489,19 @@ fn unequal_conditions_are_refused_with_the_difference_unless_they_are_wanted() {
 
 #[test]
 fn threads_tell_workers_apart_only_of_one_and_the_same_program() {
-    let mut arena = Fake::new(2);
-    arena.teams = vec![(1, 2), (1, 9)];
     // Both have the same (empty) list of processes.
-    let refused = carry_out(&mut arena, plan(2, MINUTE))
-        .unwrap_err()
-        .to_string();
-    assert!(refused.contains("workers: 2 from a, 9 from b"), "{refused}");
+    let compared = |threads: [u32; 2]| {
+        let mut arena = Fake::new(2);
+        arena.teams = threads.map(|threads| (1, threads)).into();
+        carry_out(&mut arena, plan(2, MINUTE))
+    };
+    let refused = compared([2, 3]).unwrap_err().to_string();
+    let wanted = "workers: 2 threads from a, 3 threads from b";
+    assert!(refused.contains(wanted), "{refused}");
+    let workers = |threads| Answers::of(&compared(threads).unwrap()).conditions;
+    assert!(workers([4, 4]).equal.contains(&Condition::Workers));
+    // A runtime starts one more now and then.
+    assert!(workers([7, 8]).unknown.contains(&Condition::Workers));
 }
 
 #[test]

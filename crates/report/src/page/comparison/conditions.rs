@@ -89,7 +89,10 @@ fn equal(condition: Condition, of: &Conditions) -> Option<String> {
         Condition::KeepAlive => {
             ["no keep-alive", "keep-alive"][usize::from(of.keep_alive?)].to_owned()
         }
-        Condition::Workers => number(of.workers?.into(), "worker"),
+        Condition::Workers => match of.threads {
+            Some(threads) => number(threads.into(), "thread"),
+            None => number(of.workers?.into(), "worker"),
+        },
         Condition::Logging => format!("logging {}", value(condition, of)),
         Condition::Body | Condition::Protocol => condition.name().to_owned(),
     })

@@ -212,6 +212,7 @@ pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
         "CPUs",
         vec![Item::plain(cpus(words)), Item::plain(taken(words))],
     ));
+    rows.extend(scatter(words));
     rows.extend(signed_ranks(words));
     rows.extend(controls(words));
     rows.push(Row::new("kept", vec![Item::plain(KEPT)]));
@@ -371,6 +372,22 @@ fn signed_ranks(words: &Words<'_>) -> Vec<Row> {
             .map(move |versus| row(figure, versus))
     });
     rows.flatten().collect()
+}
+
+/// How much the ratios of the figure that decides scatter.
+fn scatter(words: &Words<'_>) -> Vec<Row> {
+    let Some(figure) = words.answers.deciding() else {
+        return Vec::new();
+    };
+    let row = |versus: &Versus| {
+        let scatter = versus.scatter?;
+        let name = words::figure_name(figure.figure);
+        let what = what(words, name, words.place_of(figure), versus);
+        let [pair, start] = [scatter.pair, scatter.start].map(percent);
+        let text = format!("{what}: {pair} from slice to slice, {start} by a fresh start");
+        Some(Row::new("scatter", vec![Item::plain(text)]))
+    };
+    figure.against_first.iter().filter_map(row).collect()
 }
 
 /// The generator's CPU per request with each server, and the server's less the generator's.

@@ -14,6 +14,7 @@ impl Words<'_> {
     pub fn doubt(&self, reason: &Reason) -> String {
         let about_records = self.of_records(reason);
         about_records
+            .or_else(|| self.untold(reason))
             .or_else(|| self.of_a_server(reason))
             .unwrap_or_else(|| self.of_all(reason))
     }
@@ -70,14 +71,44 @@ impl Words<'_> {
         }
     }
 
-    /// About one server; none of a reason that is about all.
-    fn of_a_server(&self, reason: &Reason) -> Option<String> {
-        let share = |some: u64, of: u64| percent(some as f64 / of.max(1) as f64);
+    /// Why the figure that decides says nothing of a server; none of other reasons.
+    fn untold(&self, reason: &Reason) -> Option<String> {
         Some(match reason {
             Reason::TooFewStarts { server, starts } => {
                 let starts = counted((*starts).into(), "start counts", "starts count");
                 format!("{starts} for {}: an interval takes 3", self.name(*server))
             }
+            Reason::NotMeasured { server, starts } => {
+                let figure = self.answers.deciding();
+                let figure = figure.map_or("the figure", |figure| figure_name(figure.figure));
+                let known = match starts {
+                    0 => "not known".to_owned(),
+                    starts => format!("known of {} only", number((*starts).into(), "start")),
+                };
+                format!(
+                    "{figure} of {} or {} is {known}: an interval takes 3 starts",
+                    self.name(0),
+                    self.name(*server)
+                )
+            }
+            Reason::Undecided { server } => {
+                let about = match self.comparison.ranked().len() {
+                    ..=2 => String::new(),
+                    _ => format!(" about {}", self.name(*server)),
+                };
+                format!(
+                    "too few {}s for their scatter to tell{about}",
+                    self.comparison.unit()
+                )
+            }
+            _ => return None,
+        })
+    }
+
+    /// About one server; none of a reason that is about all.
+    fn of_a_server(&self, reason: &Reason) -> Option<String> {
+        let share = |some: u64, of: u64| percent(some as f64 / of.max(1) as f64);
+        Some(match reason {
             Reason::BodyChanged {
                 server, slices, of, ..
             } => {
@@ -195,6 +226,8 @@ impl Words<'_> {
             }
             // Those of a server and of records have a sentence already.
             Reason::TooFewStarts { .. }
+            | Reason::NotMeasured { .. }
+            | Reason::Undecided { .. }
             | Reason::BodyChanged { .. }
             | Reason::Errors { .. }
             | Reason::CpuLowerBound { .. }

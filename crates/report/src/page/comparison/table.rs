@@ -16,6 +16,24 @@ pub(super) const LINE_NAME_MOST: usize = 20;
 /// Between two columns.
 const GAP: usize = 2;
 
+/// Why two values may be the other way round than their ratio.
+const APART: &str = "ratios are of neighbouring slices, values of all";
+
+/// Whether a difference is shown of two values that are the other way round, as far as they are shown.
+fn apart(words: &Words<'_>) -> bool {
+    let figures = words.answers.figures.iter();
+    let mut shown = figures.flat_map(|figure| {
+        figure.against_first.iter().filter_map(|versus| {
+            let ratio = versus
+                .ratio
+                .filter(|_| versus.rating != Rating::NoneShown)?;
+            let of_values = figure.values[versus.server]? / figure.values[versus.base]?;
+            Some((ratio.centre - 1.0) * (of_values - 1.0))
+        })
+    });
+    shown.any(|product| product < 0.0)
+}
+
 /// The figures of every block, then memory.
 pub(super) fn figures(words: &Words<'_>, width: usize) -> Table {
     let beside = match words.comparison.ranked()[..] {
@@ -92,7 +110,7 @@ fn beside(words: &Words<'_>, a: usize, b: usize) -> Table {
     Table {
         columns: head,
         rows,
-        rest: None,
+        rest: apart(words).then(|| APART.to_owned()),
     }
 }
 
@@ -129,7 +147,7 @@ fn below(words: &Words<'_>) -> Table {
     Table {
         columns: head,
         rows,
-        rest: None,
+        rest: apart(words).then(|| APART.to_owned()),
     }
 }
 
@@ -185,7 +203,7 @@ fn compared(words: &Words<'_>, versus: Option<&Versus>) -> [Span; 3] {
     let dash = || "-".to_owned();
     let role = match versus.map(|versus| (versus.said, versus.rating)) {
         Some((Said::Void, _)) => Role::Wrong,
-        Some((Said::TooFewStarts, _)) => Role::Warning,
+        Some((Said::TooFewStarts | Said::NotMeasured, _)) => Role::Warning,
         Some((_, Rating::Better | Rating::Worse)) => Role::Strong,
         _ => Role::Dim,
     };

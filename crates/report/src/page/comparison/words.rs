@@ -71,7 +71,7 @@ impl<'a> Words<'a> {
         let (a, b) = (self.name(versus.base), self.name(versus.server));
         let place = self.place_of(figure);
         let place = place.map_or(String::new(), |place| format!(" at {place}"));
-        let largest = at_most(versus.largest.unwrap_or(f64::INFINITY));
+        let largest = bound(versus);
         let about = match figure.against_first.len() {
             1 => String::new(),
             _ => format!("{b}: "),
@@ -87,6 +87,10 @@ impl<'a> Words<'a> {
                 )
             }
             (Said::Void, _) => format!("{about}cannot tell: {}", self.void(figure, versus)),
+            (Said::NotMeasured, _) => {
+                let figure = figure_name(figure.figure);
+                format!("{about}cannot tell: {figure} of {a} or {b} is not known")
+            }
             (Said::TooFewStarts, _) | (_, None) if self.comparison.is_of_records() => {
                 let count = |server: &usize| figure.by_start[*server].iter().flatten().count();
                 let fewer = [versus.base, versus.server].into_iter().min_by_key(count);
@@ -145,10 +149,10 @@ impl<'a> Words<'a> {
             Said::Void => return None,
             _ => (ratio.low - 1.0, ratio.high - 1.0),
         };
-        let decimals = decimals(&ratio);
-        let shown = |share: f64| plus_zero(format!("{:.decimals$}", share * 100.0));
+        let decimals = decimals_of_line(&ratio);
+        let [low, high] = outwards((low * 100.0, high * 100.0), decimals);
         let confidence = confidence(self.answers.confidence);
-        Some(format!("{confidence}: {} to {} %", shown(low), shown(high)))
+        Some(format!("{confidence}: {low} to {high} %"))
     }
 
     /// The load of a figure's block, where there are several that it could be: `64 connections`.
@@ -263,6 +267,7 @@ pub(crate) fn answer(versus: &Versus, unit: &str) -> String {
     match (versus.said, versus.rating) {
         (Said::Void, _) => "INVALID".to_owned(),
         (Said::TooFewStarts, _) => format!("too few {unit}s"),
+        (Said::NotMeasured, _) => "not measured".to_owned(),
         (_, Rating::Better) => "better".to_owned(),
         (_, Rating::Worse) => "worse".to_owned(),
         (_, Rating::NoneShown) => "no difference shown".to_owned(),
@@ -309,15 +314,39 @@ pub(crate) fn at_most(share: f64) -> String {
         ..10.0 => 1,
         _ => 0,
     };
-    let unit = 10_f64.powi(decimals);
-    // 0.25 % of a binary fraction is a little above or below; a hair of it is no reason for one more in the last digit.
-    let rounded = (percent * unit - 1e-6).ceil().max(0.0) / unit;
-    format!("{rounded:.*} %", decimals as usize).replace(".0 %", " %")
+    rounded_up(share, decimals)
+}
+
+/// A share with so many decimals, rounded up.
+fn rounded_up(share: f64, decimals: usize) -> String {
+    let unit = 10_f64.powi(decimals as i32);
+    let rounded = (share * 100.0 * unit - HAIR).ceil().max(0.0) / unit;
+    format!("{rounded:.decimals$} %").replace(".0 %", " %")
 }
 
 /// `95 %`, `99 %`, `98.3 %`.
 pub(crate) fn confidence(confidence: f64) -> String {
     format!("{:.1} %", confidence * 100.0).replace(".0 %", " %")
+}
+
+/// The largest difference that may be, rounded up. Where that is the interval's farther end it is the one that is shown beside it: a
+/// share of the base, with the same decimals.
+fn bound(versus: &Versus) -> String {
+    let largest = versus.largest.unwrap_or(f64::INFINITY);
+    let Some(ratio) = versus.ratio else {
+        return at_most(largest);
+    };
+    // Less by a half is more by the whole, seen from the other.
+    let is_an_end = |end: f64| ((largest + 1.0).ln() - end.ln().abs()).abs() < 1e-9;
+    match [ratio.low, ratio.high].into_iter().any(is_an_end) {
+        true => rounded_up(farther(&ratio), decimals_of_line(&ratio)),
+        false => at_most(largest),
+    }
+}
+
+/// How far the farther end of an interval is from one.
+fn farther(ratio: &StartsRatio) -> f64 {
+    (1.0 - ratio.low).max(ratio.high - 1.0)
 }
 
 /// Decimals of a per cent that an interval is worth.
@@ -328,6 +357,26 @@ fn decimals(ratio: &StartsRatio) -> usize {
         ..20.0 => 1,
         _ => 0,
     }
+}
+
+/// Decimals of a per cent of the interval in a first line, where a bound of less than 1 % has two.
+fn decimals_of_line(ratio: &StartsRatio) -> usize {
+    if farther(ratio) < 0.01 {
+        2
+    } else {
+        decimals(ratio)
+    }
+}
+
+/// A hair of a digit that is no reason for one more: decimal numbers are a little above or below as binary fractions.
+const HAIR: f64 = 1e-6;
+
+/// The ends of an interval with so many decimals, rounded outwards: what is shown holds all of it.
+fn outwards((low, high): (f64, f64), decimals: usize) -> [String; 2] {
+    let unit = 10_f64.powi(decimals as i32);
+    let low = (low * unit + HAIR).floor() / unit;
+    let high = (high * unit - HAIR).ceil() / unit;
+    [low, high].map(|end| plus_zero(format!("{end:.decimals$}")))
 }
 
 /// The decimals with which the same is written as a ratio.
@@ -345,10 +394,20 @@ pub(crate) fn interval(ratio: &StartsRatio) -> String {
     ends(ratio, (ratio.low, ratio.high))
 }
 
+/// `1.9 to 2.1`: an interval in words, with the decimals that tell its ends apart; one of which both are the same once.
+pub(crate) fn range(ratio: &StartsRatio) -> String {
+    let decimals = if ratio.high - ratio.low < 0.2 { 2 } else { 1 };
+    let [low, high] = [ratio.low, ratio.high].map(|end| format!("{end:.decimals$}"));
+    match low == high {
+        true => low,
+        false => format!("{low} to {high}"),
+    }
+}
+
 /// Other ends of the same interval.
 pub(crate) fn ends(ratio: &StartsRatio, (low, high): (f64, f64)) -> String {
-    let digits = digits(ratio);
-    format!("{low:.digits$} .. {high:.digits$}")
+    let [low, high] = outwards((low, high), digits(ratio));
+    format!("{low} .. {high}")
 }
 
 /// A number without the sign of what was rounded to zero.
