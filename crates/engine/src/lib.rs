@@ -21,6 +21,7 @@
 mod accounts;
 mod barrier;
 mod busy_poll;
+mod exchanges;
 mod full;
 mod hold_open;
 mod job;

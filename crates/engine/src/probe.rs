@@ -12,7 +12,7 @@ use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, Head, Opening, Sink, Source, Violation};
+use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Violation};
 
 /// The most of a body that is kept to be shown.
 const BODY_SHOWN: usize = 64 * 1024;
@@ -130,14 +130,14 @@ impl Transcript<'_> {
 }
 
 impl Sink for Transcript<'_> {
-    fn first(&mut self) {}
+    fn first(&mut self, _: ExchangeId) {}
 
-    fn head(&mut self, head: &Head<'_>) {
+    fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
         self.shown.response_head = head.raw.to_vec();
         self.shown.status = head.status;
     }
 
-    fn body(&mut self, bytes: &[u8]) {
+    fn body(&mut self, _: ExchangeId, bytes: &[u8]) {
         let shown = &mut self.shown;
         if let Some(expected) = self.expected {
             let from = shown.body_length as usize;
@@ -149,9 +149,13 @@ impl Sink for Transcript<'_> {
         shown.body_length += bytes.len() as u64;
     }
 
-    fn done(&mut self, ending: Ending) {
+    fn done(&mut self, _: ExchangeId, ending: Ending) {
         self.result = Some(ending.result);
         self.note(ending.result);
+    }
+
+    fn unanswered(&mut self, id: ExchangeId, ending: Ending) {
+        self.done(id, ending);
     }
 }
 
@@ -282,11 +286,12 @@ impl<R: Ring> Prober<'_, R> {
             result: None,
         };
         let mut connection = Connection::http1(1);
-        connection.open(Opening {
+        let opening = Opening {
             is_head: head.starts_with(b"HEAD "),
             head: Source::Own(head),
             body: Source::Own(body),
-        });
+        };
+        connection.open(ExchangeId(0), opening);
         let deadline = self.ring.now() + timeout;
         let mut result = self.send(&mut connection);
         loop {
@@ -325,7 +330,7 @@ impl<R: Ring> Prober<'_, R> {
             let offered: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
             let sent = self.ring.send(SOCKET, &slices[..filled]);
             let taken = sent.map_err(|errno| errno.to_string())?;
-            connection.sent(taken);
+            connection.sent(taken, |_| {});
             if taken < offered {
                 break;
             }

@@ -3,8 +3,9 @@
 //! [`ResponseSink`] is the wire's sink for one receive: it stamps, judges and writes down without touching socket or slot
 //! beyond the flights, so that received bytes can stay where they are.
 
+use crate::exchanges::{Exchanges, Flight};
 use crate::job::Job;
-use crate::slot::{Flight, Slot};
+use crate::slot::Slot;
 use crate::stalls::StallDetector;
 use crate::verdict;
 use crate::watchdog::Watchdog;
@@ -13,7 +14,7 @@ use kernel::Errno;
 use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Sessions, Step, Tally};
 use stats::clusters::CLASSES;
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, Head, InlineDeque, Sink, Violation};
+use wire::{Connection, Ending, ExchangeId, Head, Sink, Violation};
 
 /// One body in this many is fingerprinted, beside the first on each connection: at 100 bytes a fingerprint costs about
 /// as much as the rest of our own code for an exchange, so that a sample adds under two per cent.
@@ -38,9 +39,10 @@ pub(crate) struct Recorder<'p> {
     /// Latencies of ok exchanges by class: of those that ended in the bin, in the last bin also of those that ended behind the
     /// window.
     classes: Box<[u32; CLASSES]>,
-    /// Exchanges that were pipelined behind a response that closed their connection in good order, the oldest first, until
-    /// it is decided what becomes of them.
-    pub(crate) behind: Vec<Flight>,
+    /// Exchanges to which the server will not respond on their connection, the oldest first, until it is decided what becomes of them.
+    pub(crate) behind: Vec<(ExchangeId, Ending)>,
+    /// The fingerprints of bodies that are coming, where they are taken.
+    hashers: Vec<(ExchangeId, Hasher)>,
 }
 
 /// The current bin of the series, kept apart so that an ending costs a comparison and an addition.
@@ -81,6 +83,7 @@ impl<'p> Recorder<'p> {
             bin: Bin::default(),
             classes: Box::new([0; CLASSES]),
             behind: Vec::new(),
+            hashers: Vec::new(),
         }
     }
 
@@ -89,22 +92,17 @@ impl<'p> Recorder<'p> {
         self.tally.resent += u64::from(flight.belongs);
     }
 
-    /// Writes down an exchange that is cut off at `at` while no connection has it.
-    pub(crate) fn cut_off(&mut self, mut flight: Flight, cut: Cut, at: Instant) {
+    /// Writes down an exchange that is cut off at `at` while no connection has it, after an `ending` on the last that had.
+    pub(crate) fn cut_off(&mut self, flight: &mut Flight, ending: Ending, cut: Cut, at: Instant) {
         flight.exchange.done = at;
         if flight.exchange.is_sent() {
-            let ending = Ending {
-                result: Err(Violation::Abandoned),
-                bytes: 0,
-                step: wire::Step::Wait,
-            };
             let end = End {
                 ending,
                 cut: Some(cut),
                 is_oldest: false,
                 crc: None,
             };
-            self.enter(&mut flight, end);
+            self.enter(flight, end);
         } else if flight.belongs {
             self.close_cut(flight.exchange.scheduled, Some(cut), false, at);
         }
@@ -153,12 +151,12 @@ impl<'p> Recorder<'p> {
 
     /// Writes down an exchange that is over: `flight.exchange.done` is set.
     #[inline]
-    fn close(&mut self, flight: &Flight, outcome: Outcome, bytes: u64) {
+    fn close(&mut self, flight: &Flight, outcome: Outcome, ending: &Ending) {
         let done = flight.exchange.done;
         self.note_ending(done, flight.exchange.sent, outcome == Outcome::Ok);
         if flight.belongs {
-            self.tally.bytes_received += bytes;
-            self.tally.bytes_sent += flight.request_bytes - flight.unsent;
+            self.tally.bytes_received += ending.bytes;
+            self.tally.bytes_sent += flight.sent_before + ending.sent;
             let tally = &mut self.tally;
             let class = tally.observe(&flight.exchange, outcome, flight.status);
             if let Some(count) = self.classes.get_mut(class) {
@@ -312,7 +310,7 @@ impl<'p> Recorder<'p> {
             Outcome::Ok => {}
             Outcome::Fault(fault) => self.note_failed(flight, fault),
         }
-        self.close(flight, outcome, end.ending.bytes);
+        self.close(flight, outcome, &end.ending);
     }
 
     /// Writes down for its own request an exchange of the window that ended ok, where there are several requests; and the
@@ -349,29 +347,24 @@ impl<'p> Recorder<'p> {
     fn outcome(&mut self, flight: &Flight, end: &End) -> Outcome {
         // Whatever became of it later, or would have: it took longer than it may.
         if flight.exchange.service() >= self.timeout {
-            return Outcome::Fault(self.timed_out(flight));
+            return Outcome::Fault(self.timed_out(flight, step(&end.ending)));
         }
         match (end.cut, end.ending.result) {
             (None, Ok(())) => self.judge(flight),
             (None, Err(violation)) => {
-                let step = match end.ending.step {
-                    wire::Step::Wait => flight.step(),
-                    wire::Step::Head => Step::Head,
-                    wire::Step::Body => Step::Body,
-                };
-                Outcome::Fault(verdict::violation(violation, step))
+                Outcome::Fault(verdict::violation(violation, step(&end.ending)))
             }
-            (Some(cut), _) => Outcome::Fault(cut.fault(flight, end.is_oldest)),
+            (Some(cut), _) => Outcome::Fault(cut.fault(step(&end.ending), end.is_oldest)),
         }
     }
 
     /// The fault of an exchange that took too long; by our own doing where it would not have, but for a pause of ours.
     #[cold]
-    fn timed_out(&mut self, flight: &Flight) -> Fault {
+    fn timed_out(&mut self, flight: &Flight, step: Step) -> Fault {
         let Exchange { sent, done, .. } = flight.exchange;
         self.watchdog.look(done);
         let paused = self.watchdog.paused_since(sent);
-        let mut fault = verdict::timeout(flight.step());
+        let mut fault = verdict::timeout(step);
         if (done - sent).saturating_sub(paused) < self.timeout {
             fault.blame = Blame::Generator;
         }
@@ -409,9 +402,8 @@ pub(crate) enum Cut {
 }
 
 impl Cut {
-    /// The fault of a flight; `is_oldest`: of the one that was being answered, to which alone the cause belongs.
-    fn fault(self, flight: &Flight, is_oldest: bool) -> Fault {
-        let step = flight.step();
+    /// The fault of an exchange in this `step`; `is_oldest`: of the one that was being answered, to which alone the cause belongs.
+    fn fault(self, step: Step, is_oldest: bool) -> Fault {
         match self {
             Cut::Dead(errno) if is_oldest => verdict::socket(errno, step),
             Cut::Dead(_) | Cut::Behind => verdict::abandoned(step),
@@ -420,6 +412,15 @@ impl Cut {
             Cut::GivenUp => verdict::fault(step, Kind::Unfinished, Blame::Server),
             Cut::Stop => verdict::fault(step, Kind::Unfinished, Blame::Generator),
         }
+    }
+}
+
+/// The step in which an exchange ended.
+fn step(ending: &Ending) -> Step {
+    match ending.step {
+        wire::Step::Send => Step::Send,
+        wire::Step::Wait | wire::Step::Head => Step::Head,
+        wire::Step::Body => Step::Body,
     }
 }
 
@@ -436,15 +437,12 @@ struct End {
 /// The sink of one receive, or of one cutting off.
 pub(crate) struct ResponseSink<'a, 'p> {
     at: Instant,
-    flights: &'a mut InlineDeque<Flight>,
-    hasher: &'a mut Option<Hasher>,
+    exchanges: &'a mut Exchanges,
     recorder: &'a mut Recorder<'p>,
     /// Whether the connection has not answered yet: its first body is fingerprinted.
-    is_first: bool,
+    is_fresh: &'a mut bool,
     cut: Option<Cut>,
     ended: u32,
-    /// Bytes of requests that were answered before they were sent whole, and are still to be sent.
-    residue: u64,
     /// One of them ended by a violation.
     broken: bool,
 }
@@ -465,6 +463,7 @@ impl<'p> Slot<'p> {
     #[inline]
     pub(crate) fn deliver(
         &mut self,
+        exchanges: &mut Exchanges,
         recorder: &mut Recorder<'p>,
         at: Instant,
         cut: Option<Cut>,
@@ -472,18 +471,15 @@ impl<'p> Slot<'p> {
     ) -> Delivered {
         let mut arrival = ResponseSink {
             at,
-            is_first: self.opened <= self.flights.len() as u64,
-            flights: &mut self.flights,
-            hasher: &mut self.hasher,
+            is_fresh: &mut self.is_fresh,
+            exchanges,
             recorder,
             cut,
             ended: 0,
-            residue: 0,
             broken: false,
         };
         let result = happen(&mut self.connection, &mut arrival);
-        let (ended, residue, broken) = (arrival.ended, arrival.residue, arrival.broken);
-        self.residue += residue;
+        let (ended, broken) = (arrival.ended, arrival.broken);
         Delivered {
             result,
             ended,
@@ -493,78 +489,86 @@ impl<'p> Slot<'p> {
 }
 
 impl ResponseSink<'_, '_> {
-    /// Sets the oldest exchange aside: the response before it was complete and closes the connection, so that it may be
-    /// sent again on another.
+    /// Adds to the fingerprint of a body.
     #[cold]
-    fn set_aside(&mut self) {
-        self.recorder.behind.extend(self.flights.pop_front());
+    fn hash(&mut self, id: ExchangeId, bytes: &[u8]) {
+        let mut hashers = self.recorder.hashers.iter_mut();
+        if let Some((_, hasher)) = hashers.find(|(of, _)| *of == id) {
+            hasher.update(bytes);
+        }
+    }
+
+    /// The fingerprint of a body that is over.
+    #[cold]
+    fn hashed(&mut self, id: ExchangeId) -> Option<u32> {
+        let hashers = &mut self.recorder.hashers;
+        let place = hashers.iter().position(|(of, _)| *of == id)?;
+        Some(hashers.swap_remove(place).1.finalize())
     }
 }
 
 impl Sink for ResponseSink<'_, '_> {
     #[inline]
-    fn first(&mut self) {
-        if let Some(flight) = self.flights.front_mut() {
-            flight.exchange.first = self.at;
-        }
+    fn first(&mut self, id: ExchangeId) {
+        self.exchanges[id].exchange.first = self.at;
     }
 
     #[inline]
-    fn head(&mut self, head: &Head<'_>) {
-        let Some(flight) = self.flights.front_mut() else {
-            return;
-        };
+    fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
+        let flight = &mut self.exchanges[id];
         flight.status = head.status;
         if flight.request_index.is_compared()
-            && (self.is_first || self.recorder.responses.is_multiple_of(SAMPLE))
+            && (*self.is_fresh || self.recorder.responses.is_multiple_of(SAMPLE))
         {
-            *self.hasher = Some(Hasher::new());
+            flight.is_hashed = true;
+            self.recorder.hashers.push((id, Hasher::new()));
         }
     }
 
     #[inline]
-    fn body(&mut self, bytes: &[u8]) {
-        let Some(flight) = self.flights.front_mut() else {
-            return;
-        };
+    fn body(&mut self, id: ExchangeId, bytes: &[u8]) {
+        let flight = &mut self.exchanges[id];
         if let Some(expected) = &self.recorder.job.expected {
             let from = flight.length as usize;
             flight.differs |= expected.get(from..from + bytes.len()) != Some(bytes);
         }
-        if let Some(hasher) = self.hasher {
-            hasher.update(bytes);
-        }
         flight.length += bytes.len() as u64;
+        if flight.is_hashed {
+            self.hash(id, bytes);
+        }
     }
 
     #[inline]
-    fn done(&mut self, ending: Ending) {
-        let is_behind = ending.result == Err(Violation::Abandoned);
-        if is_behind && self.cut.is_none() && !self.broken {
-            return self.set_aside();
-        }
-        let Some(flight) = self.flights.front_mut() else {
-            return;
-        };
+    fn done(&mut self, id: ExchangeId, ending: Ending) {
+        let flight = &mut self.exchanges[id];
         self.ended += 1;
         self.broken |= ending.result.is_err();
-        self.residue += flight.unsent;
         flight.exchange.done = self.at;
+        let is_oldest = self.ended == 1;
         if flight.exchange.is_sent() {
+            let crc = if flight.is_hashed {
+                self.hashed(id)
+            } else {
+                None
+            };
             let end = End {
                 ending,
                 cut: self.cut,
-                is_oldest: self.ended == 1,
-                crc: self.hasher.take().map(Hasher::finalize),
+                is_oldest,
+                crc,
             };
-            self.recorder.enter(flight, end);
-            self.is_first = false;
+            self.recorder.enter(&mut self.exchanges[id], end);
+            *self.is_fresh = false;
         } else if flight.belongs {
             let scheduled = flight.exchange.scheduled;
-            let is_oldest = self.ended == 1;
             self.recorder
                 .close_cut(scheduled, self.cut, is_oldest, self.at);
         }
-        self.flights.drop_front();
+        self.exchanges.close(id);
+    }
+
+    #[cold]
+    fn unanswered(&mut self, id: ExchangeId, ending: Ending) {
+        self.recorder.behind.push((id, ending));
     }
 }

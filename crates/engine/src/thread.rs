@@ -27,6 +27,7 @@ pub use slicing::{SliceLength, SliceShare};
 
 use crate::accounts::Accounts;
 use crate::barrier::{Barrier, SyncPoint};
+use crate::exchanges::Exchanges;
 use crate::job::Job;
 use crate::local_addresses::LocalAddresses;
 use crate::quota::Quota;
@@ -86,6 +87,7 @@ pub struct Thread<'p, R> {
     index: u32,
     threads: u32,
     slots: Vec<Slot<'p>>,
+    exchanges: Exchanges,
     request_source: RequestSource<'p>,
     quota: Quota,
     /// When exchanges are due; none in a closed loop.
@@ -148,6 +150,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             slots: (0..slots)
                 .map(|_| Slot::new(plan.protocol.pipeline, &heads))
                 .collect(),
+            exchanges: Exchanges::for_at_most(capacity as usize),
             request_source: RequestSource::new(job, index, threads, seq),
             quota: Quota::closed(),
             schedule: Schedule::of(plan, slots as u32, threads),
@@ -354,7 +357,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn offer_behind_early_response(&mut self, index: u32) {
         let slot = &self.slots[index as usize];
         let is_open = matches!(slot.state, State::Open);
-        if is_open && slot.flights.is_empty() && !slot.connection.has_outgoing() {
+        if is_open && slot.connection.is_idle() && !slot.connection.has_outgoing() {
             self.offer(index, self.clock);
         }
     }
@@ -445,6 +448,7 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     fn finish(mut self) -> ThreadResult {
         assert_eq!(self.under_way, 0, "an exchange was lost");
+        debug_assert_eq!(self.exchanges.count(), 0, "all are done");
         self.publish();
         let end = match self.recorder.end {
             Instant::NEVER => self.recorder.last_done,

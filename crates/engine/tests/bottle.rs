@@ -9,6 +9,10 @@ mod carried;
 #[path = "bottle/resent.rs"]
 mod resent;
 
+// What random plans come to.
+#[path = "bottle/seeds.rs"]
+mod seeds;
+
 // Load in slices.
 #[path = "bottle/slices.rs"]
 mod slices;

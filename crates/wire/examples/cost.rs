@@ -18,7 +18,7 @@ use std::hint::black_box;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use wire::http1::{RequestCache, RequestHead, Server, ServerSink};
-use wire::{Connection, Ending, Head, Opening, Request, Sink, Source};
+use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source};
 
 const USAGE: &str =
     "usage: cost client same|dated|fresh TIMES, or cost server|browser same|few|path|fresh TIMES";
@@ -42,16 +42,17 @@ const BROWSER: &str = "GET /100.html?0000 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nCo
 struct Count(usize);
 
 impl Sink for Count {
-    fn first(&mut self) {}
-    fn head(&mut self, head: &Head<'_>) {
+    fn first(&mut self, _: ExchangeId) {}
+    fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
         black_box(head.status);
     }
-    fn body(&mut self, bytes: &[u8]) {
+    fn body(&mut self, _: ExchangeId, bytes: &[u8]) {
         black_box(bytes);
     }
-    fn done(&mut self, ending: Ending) {
+    fn done(&mut self, _: ExchangeId, ending: Ending) {
         self.0 += usize::from(ending.result.is_ok());
     }
+    fn unanswered(&mut self, _: ExchangeId, _: Ending) {}
 }
 
 impl ServerSink for Count {
@@ -99,15 +100,16 @@ fn exchanges(mode: &str, times: usize) -> usize {
     .encode(&mut head);
     let (mut connection, mut count) = (Connection::http1(1), Count(0));
     for response in [&same, &other].into_iter().cycle().take(times) {
-        connection.open(Opening {
+        let opening = Opening {
             head: Source::Shared(black_box(&head)),
             body: Source::EMPTY,
             is_head: false,
-        });
+        };
+        connection.open(ExchangeId(0), opening);
         let mut slices = [IoSlice::new(&[]); 2];
         let filled = connection.outgoing(&mut slices);
         let bytes = slices[..filled].iter().map(|slice| slice.len()).sum();
-        connection.sent(bytes);
+        connection.sent(bytes, |_| {});
         connection
             .receive(black_box(response.as_bytes()), &mut count)
             .expect("the response is right");

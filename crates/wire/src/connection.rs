@@ -27,6 +27,11 @@ impl Source<'_> {
     }
 }
 
+/// The name of an exchange, which its owner gives it when it is opened: an index of a table of the owner's, free again when the exchange
+/// is done. Nothing follows from its value, neither an order nor a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExchangeId(pub u32);
+
 /// A request to be sent, and what must be known of it to read its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening<'p> {
@@ -58,21 +63,26 @@ pub struct Ending {
     /// rule, everything that came until it was refused, to the end of the input that did: how much that is depends
     /// on how the bytes were split.
     pub bytes: u64,
+    /// How many bytes of the request the socket had taken.
+    pub sent: u64,
     /// How far the response had come; [`Step::Body`] when it is complete.
     pub step: Step,
 }
 
 /// Where a connection tells what happened to its exchanges.
 ///
-/// For each opened exchange: at most one `first`, then at most one `head`, then any number of `body`, then
-/// exactly one `done`, before anything of the next one; exchanges are done in the order in which they were opened.
+/// For each opened exchange: at most one `first`, then at most one `head`, then any number of `body`, then exactly one `done` or
+/// `unanswered`; afterwards its name is free. What is told of different exchanges may come in any order.
 pub trait Sink {
     /// The first byte of the response has come (of an interim one, if there is one).
-    fn first(&mut self);
+    fn first(&mut self, id: ExchangeId);
     /// The final response's head is complete.
-    fn head(&mut self, head: &Head<'_>);
+    fn head(&mut self, id: ExchangeId, head: &Head<'_>);
     /// Bytes of the body, framing removed; never empty.
-    fn body(&mut self, bytes: &[u8]);
+    fn body(&mut self, id: ExchangeId, bytes: &[u8]);
     /// The exchange is over.
-    fn done(&mut self, ending: Ending);
+    fn done(&mut self, id: ExchangeId, ending: Ending);
+    /// The server says that it will not respond, because it closes the connection before: the connection is done with the exchange,
+    /// which may be sent again on another one.
+    fn unanswered(&mut self, id: ExchangeId, ending: Ending);
 }

@@ -5,26 +5,27 @@
 //! and asks what to send; stamps, timeouts and blame are the caller's.
 //!
 //! ```
-//! use wire::{Connection, Ending, Head, Opening, Request, Sink, Source};
+//! use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source};
 //!
 //! #[derive(Default)]
 //! struct Seen { status: u16, body: Vec<u8>, ok: bool }
 //! impl Sink for Seen {
-//!     fn first(&mut self) {}
-//!     fn head(&mut self, head: &Head<'_>) { self.status = head.status }
-//!     fn body(&mut self, bytes: &[u8]) { self.body.extend_from_slice(bytes) }
-//!     fn done(&mut self, ending: Ending) { self.ok = ending.result.is_ok() }
+//!     fn first(&mut self, _: ExchangeId) {}
+//!     fn head(&mut self, _: ExchangeId, head: &Head<'_>) { self.status = head.status }
+//!     fn body(&mut self, _: ExchangeId, bytes: &[u8]) { self.body.extend_from_slice(bytes) }
+//!     fn done(&mut self, _: ExchangeId, ending: Ending) { self.ok = ending.result.is_ok() }
+//!     fn unanswered(&mut self, _: ExchangeId, _: Ending) {}
 //! }
 //!
 //! let mut head = Vec::new();
 //! Request { path: "/hello", authority: "example.org", ..Request::default() }.encode(&mut head);
 //!
 //! let mut connection = Connection::http1(1);
-//! connection.open(Opening { head: Source::Shared(&head), body: Source::EMPTY, is_head: false });
+//! connection.open(ExchangeId(0), Opening { head: Source::Shared(&head), body: Source::EMPTY, is_head: false });
 //! let mut slices = [std::io::IoSlice::new(&[]); 2];
 //! assert_eq!(connection.outgoing(&mut slices), 1);
 //! assert_eq!(&*slices[0], &head[..]);
-//! connection.sent(head.len());
+//! connection.sent(head.len(), |_| {});
 //!
 //! let mut seen = Seen::default();
 //! connection.receive(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", &mut seen).unwrap();
@@ -38,7 +39,7 @@ mod inline_deque;
 mod request;
 mod violation;
 
-pub use connection::{Ending, Head, Opening, Sink, Source};
+pub use connection::{Ending, ExchangeId, Head, Opening, Sink, Source};
 pub use http1::{Client as Connection, HeadCache, Message};
 pub use inline_deque::InlineDeque;
 pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid};

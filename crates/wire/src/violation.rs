@@ -6,7 +6,9 @@
 /// How far an exchange had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// No byte of the answer has come.
+    /// The request is not sent whole, and no byte of the answer has come.
+    Send,
+    /// The request is sent, and no byte of the answer has come.
     Wait,
     /// The answer has begun, its final head is not complete.
     Head,

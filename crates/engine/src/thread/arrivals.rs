@@ -86,7 +86,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[inline(never)]
     pub(super) fn offer_freed(&mut self, index: u32, at: Instant) {
         let slot = &self.slots[index as usize];
-        let is_free = matches!(slot.state, State::Open | State::Closed) && slot.flights.is_empty();
+        let is_free =
+            matches!(slot.state, State::Open | State::Closed) && slot.connection.is_idle();
         if let Some(schedule) = self.schedule.as_mut().filter(|_| is_free) {
             schedule.free(index, at, Nanos::ZERO);
         }
@@ -224,7 +225,8 @@ impl<'p, R: Ring> Thread<'p, R> {
         let Some(schedule) = &mut self.schedule else {
             return;
         };
-        let flight = self.slots[index as usize].flights.front();
+        let mut in_turn = self.slots[index as usize].connection.in_turn();
+        let flight = in_turn.next().map(|id| &self.exchanges[id]);
         let Some(flight) = flight.filter(|flight| flight.exchange.is_sent()) else {
             return;
         };

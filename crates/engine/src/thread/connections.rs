@@ -2,7 +2,7 @@
 
 use super::Thread;
 use crate::recorder::Cut;
-use crate::slot::{Slot, State};
+use crate::slot::State;
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Ring, Token};
 use record::Blame;
@@ -97,9 +97,13 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.note_end(index);
         let slot = &mut self.slots[index as usize];
         // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
-        let delivered = slot.deliver(&mut self.recorder, at, None, |connection, arrival| {
-            connection.end(arrival)
-        });
+        let delivered = slot.deliver(
+            &mut self.exchanges,
+            &mut self.recorder,
+            at,
+            None,
+            |connection, arrival| connection.end(arrival),
+        );
         self.under_way -= delivered.ended;
         self.leave(index, Cut::Behind);
         self.offer(index, at);
@@ -127,15 +131,11 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// The peer ends the connection: counted where nothing was under way on it, as no exchange then tells of it, and where
     /// no response had begun on it.
     fn note_end(&mut self, index: u32) {
-        let Slot {
-            flights, opened, ..
-        } = &self.slots[index as usize];
-        let is_unserved = *opened <= flights.len() as u64
-            && flights
-                .front()
-                .is_none_or(|flight| flight.exchange.first == Instant::ZERO);
+        let slot = &self.slots[index as usize];
+        let has_begun = |id| self.exchanges[id].exchange.first != Instant::ZERO;
+        let is_unserved = slot.is_fresh && !slot.connection.in_turn().any(has_begun);
         let connects = &mut self.recorder.tally.connects;
-        connects.lost_idle += u64::from(flights.is_empty());
+        connects.lost_idle += u64::from(slot.connection.is_idle());
         connects.unserved += u64::from(is_unserved);
     }
 
@@ -146,14 +146,15 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
         let slot = &mut self.slots[index as usize];
         let keeps_ports = matches!(cut, Cut::Stop) && !self.local_addresses.moves_on();
-        let how = match slot.flights.is_empty() && !keeps_ports {
+        let how = match slot.connection.is_idle() && !keeps_ports {
             true => Closing::Orderly,
             // Off IPv4 loopback a port that is closed in order is gone for a minute, and with it the next round's
             // connection.
             false => Closing::Reset,
         };
-        if !slot.flights.is_empty() {
+        if !slot.connection.is_idle() {
             let delivered = slot.deliver(
+                &mut self.exchanges,
                 &mut self.recorder,
                 self.clock,
                 Some(cut),

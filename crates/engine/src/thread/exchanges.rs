@@ -2,9 +2,10 @@
 //! nanosecond is counted on; nothing here allocates, formats or makes a system call beyond one receive and one send.
 
 use super::{BATCH, Thread};
+use crate::exchanges::Flight;
 use crate::job::RequestIndex;
 use crate::recorder::{Cut, Delivered};
-use crate::slot::{Flight, Pending, State, count_sent};
+use crate::slot::{Pending, State, count_sent};
 use crate::verdict;
 use kernel::{Errno, Ring, Token};
 use record::Blame;
@@ -23,9 +24,13 @@ impl<'p, R: Ring> Thread<'p, R> {
             result,
             ended,
             broken,
-        } = slot.deliver(&mut self.recorder, at, None, |connection, arrival| {
-            connection.receive(bytes, arrival)
-        });
+        } = slot.deliver(
+            &mut self.exchanges,
+            &mut self.recorder,
+            at,
+            None,
+            |connection, arrival| connection.receive(bytes, arrival),
+        );
         self.under_way -= ended;
         if let Err(violation) = result {
             return self.violated(index, violation, broken);
@@ -40,7 +45,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn proceed(&mut self, index: u32, at: Instant) {
         let slot = &self.slots[index as usize];
         if slot.is_spent(self.exchanges_per_connection) {
-            if !slot.flights.is_empty() {
+            if !slot.connection.is_idle() {
                 return;
             }
             self.leave(index, Cut::Behind);
@@ -125,13 +130,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
         let slot = &mut self.slots[index as usize];
         slot.opened += 1;
-        slot.flights.push_back(Flight::sent(
-            pending,
-            sent_at,
-            bodyless.head.len() as u64,
-            bodyless.request_index,
-        ));
-        slot.connection.open_sent(bodyless.is_head);
+        let mut flight = Flight::new(pending, bodyless.request_index);
+        flight.exchange.sent = sent_at;
+        let id = self.exchanges.open(flight);
+        let length = bodyless.head.len() as u64;
+        slot.connection.open_sent(id, length, bodyless.is_head);
         count_sent(&mut self.recorder.sent, pending.belongs);
     }
 
@@ -175,11 +178,9 @@ impl<'p, R: Ring> Thread<'p, R> {
         which: RequestIndex,
     ) {
         let slot = &mut self.slots[index as usize];
-        let bytes = opening.head.bytes().len() + opening.body.bytes().len();
-        slot.flights
-            .push_back(Flight::new(pending, bytes as u64, which));
+        let id = self.exchanges.open(Flight::new(pending, which));
         slot.opened += 1;
-        slot.connection.open(opening);
+        slot.connection.open(id, opening);
     }
 
     /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.
@@ -198,10 +199,9 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Sends what the slot's connection has to send, as far as the kernel takes it.
     #[inline]
     pub(super) fn flush(&mut self, index: u32) {
-        if self.slots[index as usize].flights.is_single() {
-            self.flush_by::<2>(index);
-        } else {
-            self.flush_by::<BATCH>(index);
+        match self.slots[index as usize].connection.has_several() {
+            false => self.flush_by::<2>(index),
+            true => self.flush_by::<BATCH>(index),
         }
     }
 
@@ -238,13 +238,22 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         match answer {
             Ok(taken) => {
-                slot.stamp_sent(taken, at, &mut self.recorder.sent);
-                slot.connection.sent(taken);
+                let (exchanges, total) = (&mut self.exchanges, &mut self.recorder.sent);
+                slot.connection.sent(taken, |id| {
+                    let flight = &mut exchanges[id];
+                    if !flight.exchange.is_sent() {
+                        flight.exchange.sent = at;
+                        count_sent(total, flight.belongs);
+                    }
+                });
                 slot.blocked = taken < offered;
                 true
             }
             Err(errno) => {
-                slot.stamp_refused(at);
+                // The request that would have been next was tried, and failed.
+                if let Some(id) = slot.connection.next_to_begin() {
+                    self.exchanges[id].exchange.sent = at;
+                }
                 self.failed(index, errno);
                 false
             }

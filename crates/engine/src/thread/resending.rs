@@ -6,15 +6,15 @@
 
 use super::Thread;
 use crate::recorder::Cut;
-use crate::slot::{Flight, State};
+use crate::slot::State;
 use kernel::Ring;
 use std::collections::VecDeque;
-use wire::{Message, Opening};
+use wire::{Ending, ExchangeId, Message, Opening, Step, Violation};
 
 /// An exchange that waits for another connection.
 #[derive(Debug)]
 pub(super) struct Resend<'p> {
-    flight: Flight,
+    id: ExchangeId,
     message: Message<'p>,
 }
 
@@ -26,23 +26,21 @@ impl<'p, R: Ring> Thread<'p, R> {
         let connection = &mut self.slots[index as usize].connection;
         let messages = connection.take_unanswered(behind.len());
         debug_assert_eq!(messages.len(), behind.len(), "each has its request");
-        for (mut flight, message) in behind.into_iter().zip(messages) {
-            let length = message.len() as u64;
-            // What went out before has made it longer: then it was refused twice.
-            let may_be_sent = !flight.exchange.is_sent()
-                || flight.request_bytes == length && message.is_idempotent();
+        for ((id, ending), message) in behind.into_iter().zip(messages) {
+            let flight = &mut self.exchanges[id];
+            let is_sent = flight.exchange.is_sent();
+            // Not twice.
+            let may_be_sent = !is_sent || flight.sent_before == 0 && message.is_idempotent();
             if !may_be_sent {
-                self.under_way -= 1;
-                self.recorder.cut_off(flight, Cut::Behind, self.clock);
+                self.give_up(id, ending, Cut::Behind);
                 continue;
             }
-            if flight.exchange.is_sent() {
-                self.recorder.note_resent(&flight);
+            if is_sent {
+                self.recorder.note_resent(flight);
             }
-            flight.request_bytes += length - flight.unsent;
-            flight.unsent = length;
+            flight.sent_before += ending.sent;
             let waiting = self.resends.entry(index).or_default();
-            waiting.push_back(Resend { flight, message });
+            waiting.push_back(Resend { id, message });
         }
     }
 
@@ -63,15 +61,15 @@ impl<'p, R: Ring> Thread<'p, R> {
         };
         let slot = &mut self.slots[index as usize];
         while slot.has_room(self.exchanges_per_connection)
-            && let Some(Resend { flight, message }) = waiting.pop_front()
+            && let Some(Resend { id, message }) = waiting.pop_front()
         {
-            slot.flights.push_back(flight);
             slot.opened += 1;
-            slot.connection.open(Opening {
+            let opening = Opening {
                 is_head: message.head.bytes().starts_with(b"HEAD "),
                 head: message.head,
                 body: message.body,
-            });
+            };
+            slot.connection.open(id, opening);
         }
         if !waiting.is_empty() {
             self.resends.insert(index, waiting);
@@ -82,9 +80,23 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[cold]
     pub(super) fn drop_resends(&mut self, index: u32, cut: Cut) {
         let waiting: VecDeque<_> = self.resends.remove(&index).unwrap_or_default();
-        for Resend { flight, .. } in waiting {
-            self.under_way -= 1;
-            self.recorder.cut_off(flight, cut, self.clock);
+        for Resend { id, .. } in waiting {
+            // Nothing of it was sent again.
+            let ending = Ending {
+                result: Err(Violation::Abandoned),
+                bytes: 0,
+                sent: 0,
+                step: Step::Send,
+            };
+            self.give_up(id, ending, cut);
         }
+    }
+
+    /// Writes down an exchange that no connection has, after an `ending` on the last that had, and forgets it.
+    fn give_up(&mut self, id: ExchangeId, ending: Ending, cut: Cut) {
+        self.under_way -= 1;
+        let flight = &mut self.exchanges[id];
+        self.recorder.cut_off(flight, ending, cut, self.clock);
+        self.exchanges.close(id);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Thread;
 use crate::recorder::Cut;
-use crate::slot::{Flight, State};
+use crate::slot::State;
 use crate::verdict;
 use kernel::{Closing, Errno, Ring, Token};
 use plan::Connect;
@@ -78,9 +78,13 @@ impl<'p, R: Ring> Thread<'p, R> {
                 }
                 State::Open => {
                     let free = self.schedule.as_ref().map(|each| each.free_since(index));
-                    let since = |flight: &Flight| flight.since().max(free.unwrap_or(Instant::ZERO));
-                    let oldest = slot.flights.front().map(since);
-                    if oldest.is_some_and(|since| now - since >= limits.exchange) {
+                    let since = |id| {
+                        self.exchanges[id]
+                            .since()
+                            .max(free.unwrap_or(Instant::ZERO))
+                    };
+                    let is_late = |id| now - since(id) >= limits.exchange;
+                    if slot.connection.in_turn().any(is_late) {
                         self.leave(index, Cut::Timeout);
                         self.offer(index, now);
                     }

@@ -12,7 +12,7 @@
 //!
 //! any state --violation, end too early--> Dead: the front exchange is done with it, those behind it as Abandoned
 //! any state --abandon-------------------> Dead: all are done with the owner's reason
-//! response says close, done Ok ---------> those behind it are done as Abandoned, nothing can be opened any more
+//! response says close, done Ok ---------> those behind it are unanswered, nothing can be opened any more
 //! 101, done Ok -------------------------> Dead: what follows is not HTTP
 //! Dead --reset--> as new. What still comes to a dead connection is swallowed.
 //! ```
@@ -32,7 +32,7 @@ use super::chunked::{Chunked, Decoded, front};
 use super::head_cache::HeadCache;
 use super::outbox::{Message, Outbox};
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
-use crate::{Ending, Head, InlineDeque, Opening, Sink, Step, Violation};
+use crate::{Ending, ExchangeId, Head, InlineDeque, Opening, Sink, Step, Violation};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -46,6 +46,16 @@ enum Phase {
     Chunked(Chunked),
     UntilClose,
     Dead,
+}
+
+/// An exchange that is opened and not done.
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    id: ExchangeId,
+    /// Bytes of its request.
+    length: u64,
+    /// Its method is HEAD.
+    is_head: bool,
 }
 
 /// What is known of the response that is being read.
@@ -65,14 +75,17 @@ struct Progress {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Client<'p> {
-    /// Of each exchange that is opened and not done, whether it is a HEAD. Like the outbox it is a suffix of what was
-    /// opened; either may be the longer one.
-    awaited: InlineDeque<bool>,
+    /// The exchanges that are opened and not done. Like the outbox it is a suffix of what was opened; either may be the longer one.
+    awaited: InlineDeque<Awaited>,
     phase: Phase,
     progress: Progress,
     pipeline: u32,
     /// How many of `awaited` have had a byte sent.
     begun: u32,
+    /// How many requests were withdrawn from the end of the queue: the server will not respond to them here.
+    withdrawn: u32,
+    /// Bytes of the first of them that the socket had taken.
+    withdrawn_sent: u64,
     closing: bool,
     heads: HeadCache,
     /// An incomplete head.
@@ -95,6 +108,8 @@ impl<'p> Client<'p> {
             progress: Progress::default(),
             pipeline,
             begun: 0,
+            withdrawn: 0,
+            withdrawn_sent: 0,
             closing: false,
             heads: heads.clone(),
             partial: Vec::new(),
@@ -117,6 +132,7 @@ impl<'p> Client<'p> {
         self.outbox.truncate(0);
         self.outbox.take_kept();
         self.begun = 0;
+        self.withdrawn = 0;
         self.phase = Phase::Head;
         self.progress = Progress::default();
         self.partial.clear();
@@ -135,19 +151,24 @@ impl<'p> Client<'p> {
         }
     }
 
-    /// Opens an exchange: queues its request.
+    /// Opens an exchange, called `id`: queues its request.
     ///
     /// # Panics
     /// There is no capacity, or the head is empty.
     // Always inlined: where the request is a shared one, that is known to the caller.
     #[inline(always)]
-    pub fn open(&mut self, opening: Opening<'p>) {
+    pub fn open(&mut self, id: ExchangeId, opening: Opening<'p>) {
         assert!(
             self.capacity() > 0,
             "an exchange is opened where there is capacity"
         );
         assert!(!opening.head.bytes().is_empty(), "a request has a head");
-        self.awaited.push_back(opening.is_head);
+        let length = opening.head.bytes().len() + opening.body.bytes().len();
+        self.awaited.push_back(Awaited {
+            id,
+            length: length as u64,
+            is_head: opening.is_head,
+        });
         self.outbox.push(opening.head, opening.body);
     }
 
@@ -158,18 +179,22 @@ impl<'p> Client<'p> {
         self.pipeline == 1 && !self.closing && self.awaited.is_empty() && self.outbox.is_empty()
     }
 
-    /// Opens an exchange whose request the socket has taken already, all of it; `is_head` as in [`Opening`].
+    /// Opens an exchange whose request the socket has taken already, all of it: `length` bytes; `is_head` as in [`Opening`].
     ///
     /// # Panics
     /// [`Client::takes_one`] is not true.
     // Always inlined: it is a handful of stores.
     #[inline(always)]
-    pub fn open_sent(&mut self, is_head: bool) {
+    pub fn open_sent(&mut self, id: ExchangeId, length: u64, is_head: bool) {
         assert!(
             self.takes_one(),
             "an exchange is opened where there is capacity"
         );
-        self.awaited.push_back(is_head);
+        self.awaited.push_back(Awaited {
+            id,
+            length,
+            is_head,
+        });
         self.begun = 1;
     }
 
@@ -180,21 +205,29 @@ impl<'p> Client<'p> {
         self.outbox.slices(slices)
     }
 
-    /// The socket has taken the first `bytes` bytes of what [`Client::outgoing`] offered.
+    /// The socket has taken the first `bytes` bytes of what [`Client::outgoing`] offered; `begun` is called for each exchange of which
+    /// the first byte was among them.
     ///
     /// # Panics
     /// It was not offered as many.
     #[inline]
-    pub fn sent(&mut self, bytes: usize) {
-        self.begun += self.outbox.sent(bytes);
+    pub fn sent(&mut self, bytes: usize, mut begun: impl FnMut(ExchangeId)) {
+        let number = self.outbox.sent(bytes);
+        match self.awaited.only() {
+            Some(only) if self.begun == 0 && number == 1 => begun(only.id),
+            _ => {
+                let behind = self.awaited.iter().skip(self.begun as usize);
+                behind.take(number as usize).for_each(|it| begun(it.id));
+            }
+        }
+        self.begun += number;
         if !self.closing {
             self.outbox.forget(self.awaited.len());
         }
     }
 
-    /// The requests of the last `number` exchanges that were opened, the oldest first: those that were done as
-    /// [`Violation::Abandoned`] because the response before them was complete and closes the connection. They may be sent
-    /// again on another one. Only a connection with pipelining has any.
+    /// The requests of the last `number` exchanges that were opened, the oldest first: those that were told as
+    /// [`Sink::unanswered`]. Only a connection with pipelining has any.
     pub fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
         self.outbox.forget(number);
         self.outbox.take_kept()
@@ -216,6 +249,30 @@ impl<'p> Client<'p> {
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.awaited.len() as u32
+    }
+
+    /// Whether any exchange is opened and not done.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.awaited.is_empty()
+    }
+
+    /// Whether more than one exchange is opened and not done.
+    #[inline]
+    pub fn has_several(&self) -> bool {
+        !self.awaited.is_single()
+    }
+
+    /// The exchanges that wait for no other on this connection: here the oldest.
+    #[inline]
+    pub fn in_turn(&self) -> impl Iterator<Item = ExchangeId> {
+        self.awaited.front().map(|front| front.id).into_iter()
+    }
+
+    /// The exchange whose first byte is to be sent next; none where the rest of another is.
+    pub fn next_to_begin(&self) -> Option<ExchangeId> {
+        let next = self.awaited.iter().nth(self.begun as usize)?;
+        (self.outbox.is_at_start() && self.withdrawn == 0).then_some(next.id)
     }
 
     /// An empty buffer for the next [`Source::Own`](crate::Source::Own), with the capacity of one that was sent, if there is one.
@@ -243,7 +300,14 @@ impl<'p> Client<'p> {
     fn receive_whole(&mut self, input: &[u8], sink: &mut impl Sink) -> bool {
         let is_fresh =
             matches!(self.phase, Phase::Head) && !self.progress.seen && self.partial.is_empty();
-        if !is_fresh || self.begun == 0 || self.awaited.only() != Some(&false) {
+        let only = self.awaited.only().filter(|only| !only.is_head);
+        let Some(Awaited {
+            id, length: sent, ..
+        }) = only.copied().filter(|_| is_fresh && self.begun > 0)
+        else {
+            return false;
+        };
+        if !self.outbox.is_empty() {
             return false;
         }
         let Some((facts, length)) = self.heads.recall(input) else {
@@ -253,15 +317,15 @@ impl<'p> Client<'p> {
         if facts.plain() != Some(body.len() as u64) {
             return false;
         }
-        sink.first();
+        sink.first(id);
         let head = Head {
             status: facts.status,
             raw,
             keepalive: true,
         };
-        sink.head(&head);
+        sink.head(id, &head);
         if !body.is_empty() {
-            sink.body(body);
+            sink.body(id, body);
         }
         // What the long way would leave behind, too: nothing of the response, and one exchange less.
         self.progress = Progress::default();
@@ -270,9 +334,10 @@ impl<'p> Client<'p> {
         let ending = Ending {
             result: Ok(()),
             bytes: input.len() as u64,
+            sent,
             step: Step::Body,
         };
-        sink.done(ending);
+        sink.done(id, ending);
         true
     }
 
@@ -329,16 +394,16 @@ impl<'p> Client<'p> {
     /// Reads a head, or what there is of it.
     #[inline]
     fn receive_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<usize, Violation> {
-        let is_head = self.responding().ok_or(Violation::UnexpectedBytes)?;
+        let of = self.responding().ok_or(Violation::UnexpectedBytes)?;
         if !self.progress.seen {
             self.progress.seen = true;
-            sink.first();
+            sink.first(of.id);
         }
         if !self.partial.is_empty() {
-            return self.receive_rest_of_head(is_head, input, sink);
+            return self.receive_rest_of_head(of, input, sink);
         }
         if let Some((facts, length)) = self.heads.recall(input) {
-            self.respond(is_head, &facts, &input[..length], sink)?;
+            self.respond(of, &facts, &input[..length], sink)?;
             return Ok(length);
         }
         let Some(parsed) = status::parse(input)? else {
@@ -348,14 +413,14 @@ impl<'p> Client<'p> {
         if !parsed.facts.is_interim() {
             self.heads.learn(input, &parsed);
         }
-        self.respond(is_head, &parsed.facts, &input[..parsed.length], sink)?;
+        self.respond(of, &parsed.facts, &input[..parsed.length], sink)?;
         Ok(parsed.length)
     }
 
     #[cold]
     fn receive_rest_of_head(
         &mut self,
-        is_head: bool,
+        of: Awaited,
         input: &[u8],
         sink: &mut impl Sink,
     ) -> Result<usize, Violation> {
@@ -372,15 +437,15 @@ impl<'p> Client<'p> {
             }
         };
         let mut head = std::mem::take(&mut self.partial);
-        let responded = self.respond(is_head, &parsed.facts, &head[..parsed.length], sink);
+        let responded = self.respond(of, &parsed.facts, &head[..parsed.length], sink);
         head.truncate(if responded.is_ok() { 0 } else { before });
         self.partial = head;
         responded.map(|()| parsed.length - before)
     }
 
-    /// Whether the exchange whose response is read, or comes next, is a HEAD; none if there is no such exchange.
+    /// The exchange whose response is read, or comes next.
     #[inline]
-    fn responding(&self) -> Option<bool> {
+    fn responding(&self) -> Option<Awaited> {
         self.awaited.front().copied().filter(|_| self.begun > 0)
     }
 
@@ -388,7 +453,7 @@ impl<'p> Client<'p> {
     #[inline]
     fn respond(
         &mut self,
-        is_head: bool,
+        of: Awaited,
         facts: &Facts,
         raw: &[u8],
         sink: &mut impl Sink,
@@ -402,7 +467,7 @@ impl<'p> Client<'p> {
             return Ok(());
         }
         self.progress.bytes += raw.len() as u64;
-        let framing = facts.framing(is_head);
+        let framing = facts.framing(of.is_head);
         let keepalive = facts.keepalive && facts.status != 101 && framing != Framing::UntilClose;
         if !keepalive {
             self.close_after_this();
@@ -412,7 +477,7 @@ impl<'p> Client<'p> {
             raw,
             keepalive,
         };
-        sink.head(&head);
+        sink.head(of.id, &head);
         match framing {
             Framing::Length(0) => self.complete(sink),
             Framing::Length(length) => self.phase = Phase::Length(length),
@@ -442,7 +507,10 @@ impl<'p> Client<'p> {
         input: &[u8],
         sink: &mut impl Sink,
     ) -> Result<usize, Violation> {
-        let Decoded { used, over } = chunked.decode(input, |bytes| sink.body(bytes));
+        let id = self.awaited.front().map(|front| front.id);
+        let Decoded { used, over } = chunked.decode(input, |bytes| {
+            id.into_iter().for_each(|id| sink.body(id, bytes))
+        });
         self.phase = Phase::Chunked(chunked);
         let over = over?;
         self.progress.bytes += used as u64;
@@ -455,7 +523,9 @@ impl<'p> Client<'p> {
     #[inline]
     fn body(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         self.progress.bytes += bytes.len() as u64;
-        sink.body(bytes);
+        if let Some(front) = self.awaited.front() {
+            sink.body(front.id, bytes);
+        }
     }
 
     /// The front exchange's response is complete.
@@ -464,25 +534,52 @@ impl<'p> Client<'p> {
         self.finish(Ok(()), sink);
         self.phase = Phase::Head;
         if self.closing {
-            self.finish_all(Violation::Abandoned, Violation::Abandoned, sink);
+            while let Some((id, ending)) = self.pop(Err(Violation::Abandoned)) {
+                sink.unanswered(id, ending);
+            }
+            self.outbox.truncate(0);
         }
     }
 
     /// The front exchange is done.
     #[inline]
     fn finish(&mut self, result: Result<(), Violation>, sink: &mut impl Sink) {
+        if let Some((id, ending)) = self.pop(result) {
+            sink.done(id, ending);
+        }
+    }
+
+    /// Takes the front exchange away, with what came of it.
+    #[inline]
+    fn pop(&mut self, result: Result<(), Violation>) -> Option<(ExchangeId, Ending)> {
+        let sent = self.sent_of_front();
+        let progress = std::mem::take(&mut self.progress);
+        self.begun = self.begun.saturating_sub(1);
+        let front = self.awaited.pop_front()?;
         let ending = Ending {
             result,
-            bytes: self.progress.bytes,
+            bytes: progress.bytes,
+            sent,
             step: match result {
                 Ok(()) => Step::Body,
-                Err(_) => self.step(),
+                Err(_) if !progress.seen && sent < front.length => Step::Send,
+                Err(_) => self.step(progress),
             },
         };
-        self.progress = Progress::default();
-        self.begun = self.begun.saturating_sub(1);
-        if self.awaited.pop_front().is_some() {
-            sink.done(ending);
+        Some((front.id, ending))
+    }
+
+    /// Bytes of the front exchange's request that the socket has taken.
+    #[inline]
+    fn sent_of_front(&self) -> u64 {
+        let length = self.awaited.front().map_or(0, |front| front.length);
+        let queued = self.outbox.len() + self.withdrawn as usize;
+        // With those that were withdrawn, the queue too is a suffix of what was opened: so many in it are before the front one.
+        match queued.checked_sub(self.awaited.len()) {
+            None => length,
+            Some(0) if self.outbox.is_empty() => self.withdrawn_sent,
+            Some(0) => self.outbox.offset(),
+            Some(_) => 0,
         }
     }
 
@@ -497,10 +594,11 @@ impl<'p> Client<'p> {
         self.outbox.truncate(0);
     }
 
+    /// How far a response had come of which so much is known.
     #[inline]
-    fn step(&self) -> Step {
+    fn step(&self, progress: Progress) -> Step {
         match self.phase {
-            Phase::Head | Phase::Dead if !self.progress.seen => Step::Wait,
+            Phase::Head | Phase::Dead if !progress.seen => Step::Wait,
             Phase::Head | Phase::Dead => Step::Head,
             Phase::Length(_) | Phase::Chunked(_) | Phase::UntilClose => Step::Body,
         }
@@ -510,6 +608,8 @@ impl<'p> Client<'p> {
     fn close_after_this(&mut self) {
         self.closing = true;
         let keep = (self.outbox.len() + 1).saturating_sub(self.awaited.len());
+        self.withdrawn = self.outbox.len().saturating_sub(keep) as u32;
+        self.withdrawn_sent = self.outbox.offset();
         self.outbox.withdraw(keep);
         self.outbox.forget(self.awaited.len());
     }

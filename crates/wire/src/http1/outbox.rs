@@ -88,6 +88,16 @@ impl<'p> Outbox<'p> {
         self.queue.is_empty()
     }
 
+    /// How many bytes of the front one are sent.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset as u64
+    }
+
+    /// Whether nothing of the front one is sent.
+    pub(crate) fn is_at_start(&self) -> bool {
+        self.offset == 0
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, head: Source<'p>, body: Source<'p>) {
         self.queue.push_back(Message { head, body });

@@ -1,7 +1,7 @@
 //! The client's events, written down.
 
 use std::fmt::Write;
-use wire::{Connection, Ending, Head, Opening, Sink, Source, Step, Violation};
+use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Step, Violation};
 
 /// What a connection told of one exchange.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -15,14 +15,20 @@ pub struct Told {
 /// A sink that writes down what it is told, and insists on the order in which it may be told.
 #[derive(Debug, Default)]
 pub struct Witness {
-    /// By number of the exchange.
+    /// By number of the exchange, which is its name.
     pub told: Vec<Told>,
     done: usize,
+    /// Those of `done` to which the server will not respond.
+    pub unanswered: usize,
 }
 
 impl Witness {
     /// The exchange at the front, the only one that is spoken of.
-    fn front(&mut self) -> &mut Told {
+    fn front(&mut self, id: ExchangeId) -> &mut Told {
+        assert_eq!(
+            id.0 as usize, self.done,
+            "exchanges are told of in their order"
+        );
         self.told
             .resize_with(self.told.len().max(self.done + 1), Told::default);
         &mut self.told[self.done]
@@ -55,14 +61,14 @@ impl Witness {
 }
 
 impl Sink for Witness {
-    fn first(&mut self) {
-        let told = self.front();
+    fn first(&mut self, id: ExchangeId) {
+        let told = self.front(id);
         assert!(!told.first, "the first byte comes once");
         told.first = true;
     }
 
-    fn head(&mut self, head: &Head<'_>) {
-        let told = self.front();
+    fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
+        let told = self.front(id);
         assert!(
             told.first && told.head.is_none(),
             "one head, after the first byte"
@@ -78,8 +84,8 @@ impl Sink for Witness {
         told.head = Some((head.status, head.keepalive));
     }
 
-    fn body(&mut self, bytes: &[u8]) {
-        let told = self.front();
+    fn body(&mut self, id: ExchangeId, bytes: &[u8]) {
+        let told = self.front(id);
         assert!(
             told.head.is_some() && !bytes.is_empty(),
             "a body has bytes and follows its head"
@@ -87,8 +93,8 @@ impl Sink for Witness {
         told.body.extend_from_slice(bytes);
     }
 
-    fn done(&mut self, ending: Ending) {
-        let told = self.front();
+    fn done(&mut self, id: ExchangeId, ending: Ending) {
+        let told = self.front(id);
         assert!(told.ending.is_none(), "an exchange is done once");
         assert!(
             ending.result.is_err() || told.head.is_some(),
@@ -98,17 +104,23 @@ impl Sink for Witness {
             ending.bytes >= told.body.len() as u64,
             "the body is part of the bytes"
         );
-        let step = match (told.first, told.head) {
-            (false, _) => Step::Wait,
-            (true, None) => Step::Head,
-            (true, Some(_)) => Step::Body,
+        let is_step = match (told.first, told.head) {
+            (false, _) => [Step::Send, Step::Wait].contains(&ending.step),
+            (true, None) => ending.step == Step::Head,
+            (true, Some(_)) => ending.step == Step::Body,
         };
-        assert_eq!(
-            ending.step, step,
-            "the step is as far as the exchange was told to have come"
+        assert!(
+            is_step,
+            "the step is as far as the exchange was told to have come: {ending:?}"
         );
         told.ending = Some(ending);
         self.done += 1;
+    }
+
+    fn unanswered(&mut self, id: ExchangeId, ending: Ending) {
+        assert_eq!(ending.result, Err(Violation::Abandoned));
+        self.unanswered += 1;
+        self.done(id, ending);
     }
 }
 
@@ -131,13 +143,16 @@ pub fn converse(script: &str, pieces: &[&[u8]]) -> Outcome {
 pub fn converse_on(connection: &mut Connection<'_>, script: &str, pieces: &[&[u8]]) -> Outcome {
     let methods = script.trim_end_matches('.');
     let mut witness = Witness::default();
-    for method in methods.chars() {
-        connection.open(Opening {
+    for (number, method) in (0..).zip(methods.chars()) {
+        let opening = Opening {
             head: Source::Shared(b"GET / HTTP/1.1\r\n\r\n"),
             body: Source::EMPTY,
             is_head: method == 'H',
-        });
-        connection.sent(18);
+        };
+        connection.open(ExchangeId(number), opening);
+        let mut begun = Vec::new();
+        connection.sent(18, |id| begun.push(id));
+        assert_eq!(begun, [ExchangeId(number)]);
     }
     let mut received = 0;
     let mut result = pieces.iter().try_for_each(|piece| {

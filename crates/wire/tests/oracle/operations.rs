@@ -5,7 +5,7 @@
 
 use super::client::Witness;
 use std::io::IoSlice;
-use wire::{Connection, Opening, Source, Violation};
+use wire::{Connection, ExchangeId, Opening, Source, Violation};
 
 /// Pieces of responses from which conversations are put together.
 const PHRASES: [&[u8]; 16] = [
@@ -34,6 +34,12 @@ struct Model {
     /// Exchanges opened on connections before this one.
     unsent: Vec<u8>,
     dead: bool,
+    /// Of each exchange the bytes of its request, and how many of them were sent.
+    requests: Vec<(usize, usize)>,
+    /// The first that was opened on this connection.
+    first: usize,
+    /// How many were done when that was last looked at.
+    done: usize,
 }
 
 /// Runs `script` on a connection of 1 to 8 exchanges, checks the model after every step, and at last abandons
@@ -88,19 +94,35 @@ fn open<'p>(connection: &mut Connection<'p>, model: &mut Model, kind: u8) {
     };
     model.unsent.extend_from_slice(head.bytes());
     model.unsent.extend_from_slice(body.bytes());
-    connection.open(Opening {
+    let length = head.bytes().len() + body.bytes().len();
+    let opening = Opening {
         head,
         body,
         is_head: kind & 1 == 1,
-    });
+    };
+    connection.open(ExchangeId(model.opened), opening);
+    model.requests.push((length, 0));
     model.opened += 1;
 }
 
 /// Sends as a socket would that takes at most `room` bytes.
 fn send(connection: &mut Connection<'_>, model: &mut Model, room: u8) {
     let bytes = usize::from(room).min(model.unsent.len());
-    connection.sent(bytes);
+    let mut begun = Vec::new();
+    connection.sent(bytes, |id| begun.push(id));
     model.unsent.drain(..bytes);
+    let mut left = bytes;
+    let mut wanted = Vec::new();
+    for (number, (length, sent)) in model.requests.iter_mut().enumerate().skip(model.first) {
+        let taken = left.min(*length - *sent);
+        if taken > 0 && *sent == 0 {
+            wanted.push(ExchangeId(number as u32));
+        }
+        *sent += taken;
+        left -= taken;
+    }
+    assert_eq!(begun, wanted, "those whose first byte was taken");
+    assert_eq!(left, 0);
 }
 
 fn receive(
@@ -132,9 +154,21 @@ fn reset(connection: &mut Connection<'_>, witness: &mut Witness, model: &mut Mod
     assert!(!connection.closing() && connection.capacity() > 0, "as new");
     model.unsent.clear();
     model.dead = false;
+    check_sent(witness, model);
+    model.first = model.opened as usize;
+}
+
+/// Of those that are done since, as much was sent as the connection says.
+fn check_sent(witness: &Witness, model: &mut Model) {
+    for number in model.done..witness.done() {
+        let ending = witness.told[number].ending.unwrap();
+        assert_eq!(ending.sent, model.requests[number].1 as u64, "{number}");
+    }
+    model.done = witness.done();
 }
 
 fn check(connection: &Connection<'_>, witness: &Witness, model: &mut Model, pipeline: u32) {
+    check_sent(witness, model);
     let open = model.opened as usize - witness.done();
     assert_eq!(connection.in_flight() as usize, open);
     assert!(connection.capacity() <= pipeline - connection.in_flight());
