@@ -72,15 +72,17 @@ pub(crate) struct Exchanges {
     free: u32,
 }
 
-impl Exchanges {
-    /// Returns an empty table with room for so many.
-    pub(crate) fn for_at_most(most: usize) -> Exchanges {
+impl Default for Exchanges {
+    /// Empty.
+    fn default() -> Exchanges {
         Exchanges {
-            table: Vec::with_capacity(most),
+            table: Vec::new(),
             free: NONE,
         }
     }
+}
 
+impl Exchanges {
     /// Takes an exchange in, and returns its name.
     #[inline]
     pub(crate) fn open(&mut self, flight: Flight) -> ExchangeId {

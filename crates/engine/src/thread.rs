@@ -150,7 +150,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             slots: (0..slots)
                 .map(|_| Slot::new(plan.protocol.pipeline, &heads))
                 .collect(),
-            exchanges: Exchanges::for_at_most(capacity as usize),
+            exchanges: Exchanges::default(),
             request_source: RequestSource::new(job, index, threads, seq),
             quota: Quota::closed(),
             schedule: Schedule::of(plan, slots as u32, threads),

@@ -135,18 +135,18 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_ends_after_its_deadline_and_soon() {
-        sleep_until(Instant::ZERO);
-        let lateness = || {
-            let deadline = now() + Nanos::from_micros(200);
-            sleep_until(deadline);
-            let end = now();
-            assert!(end >= deadline, "it ended too early");
-            end - deadline
+    fn sleeping_ends_after_its_deadline_and_has_no_slack() {
+        let slept = || {
+            sleep_until(Instant::ZERO);
+            for _ in 0..20 {
+                let deadline = now() + Nanos::from_micros(200);
+                sleep_until(deadline);
+                assert!(now() >= deadline, "it ended too early");
+            }
+            slack()
         };
-        let best = (0..50).map(|_| lateness()).min();
         // The default slack alone would make each of them 50 us late.
-        assert!(best.unwrap() < Nanos::from_micros(50), "{best:?}");
+        assert_eq!(std::thread::spawn(slept).join().unwrap(), 1);
     }
 
     /// The calling thread's timer slack in nanoseconds.

@@ -137,6 +137,20 @@ fn what_was_sent_of_a_request_that_is_withdrawn_is_known() {
     let ended = witness.told.iter().filter_map(|told| told.ending);
     let ended: Vec<_> = ended.map(|it| (it.sent, it.step)).collect();
     assert_eq!(ended, [(4, Step::Body), (1, Step::Send), (0, Step::Send)]);
+
+    // The response comes before its own request is sent, of which the rest is sent all the same.
+    let mut witness = Witness::default();
+    let mut connection = Connection::http1(2);
+    connection.open(ExchangeId(0), opening("head0", "body0"));
+    connection.open(ExchangeId(1), opening("head1", ""));
+    connection.sent(7, |_| {});
+    let until_end = b"HTTP/1.1 200 OK\r\n\r\nhi";
+    assert_eq!(connection.receive(until_end, &mut witness), OK);
+    connection.sent(3, |_| {});
+    assert_eq!(connection.end(&mut witness), OK);
+    let ended = witness.told.iter().filter_map(|told| told.ending);
+    let ended: Vec<_> = ended.map(|it| (it.sent, it.step)).collect();
+    assert_eq!(ended, [(10, Step::Body), (0, Step::Send)]);
 }
 
 #[test]

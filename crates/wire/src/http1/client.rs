@@ -609,7 +609,8 @@ impl<'p> Client<'p> {
         self.closing = true;
         let keep = (self.outbox.len() + 1).saturating_sub(self.awaited.len());
         self.withdrawn = self.outbox.len().saturating_sub(keep) as u32;
-        self.withdrawn_sent = self.outbox.offset();
+        // What is sent of the front one is of one that is withdrawn only where all are.
+        self.withdrawn_sent = if keep == 0 { self.outbox.offset() } else { 0 };
         self.outbox.withdraw(keep);
         self.outbox.forget(self.awaited.len());
     }
