@@ -143,7 +143,7 @@ fn meet_one(misbehaviour: M, wants: Wants, load: &str, differences: &mut Differe
             faults.push(fault(kind, step));
         }
     }
-    differences.compare(&world, "faults", faults, world.tally().faults.sorted());
+    differences.compare(&world, "faults", faults, world.sorted_faults());
     differences.compare(&world, "strays", strays, world.tally().strays.sorted());
 }
 
@@ -240,7 +240,7 @@ fn meet_always(misbehaviour: M, kind: Kind, step: Step, differences: &mut Differ
         fault,
         count: requests,
     }];
-    differences.compare(&world, "faults", wanted, world.tally().faults.sorted());
+    differences.compare(&world, "faults", wanted, world.sorted_faults());
     let found = !world.run.findings.is_empty();
     differences.compare(&world, "found fault with", true, found);
 }

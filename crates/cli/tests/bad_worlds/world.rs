@@ -1,6 +1,6 @@
 //! One run of weigh against a misbehaving server, and how both sides' accounts are compared.
 
-use record::{Blame, FaultCount, Kind, Run, Summary, Tally};
+use record::{Blame, FaultCount, Faults, Kind, Round, Run, Summary, Tally};
 use std::fmt::Debug;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -99,8 +99,26 @@ impl World {
         self.run.summary.as_ref().expect("a summary")
     }
 
+    fn round(&self) -> &Round {
+        &self.run.points[0].rounds[0]
+    }
+
     pub fn tally(&self) -> &Tally {
-        &self.run.points[0].rounds[0].tally
+        &self.round().tally
+    }
+
+    /// The faults, most frequent first. A timeout during which weigh was not run by a busy machine is its own by its
+    /// rules; here, where the server is silent by order, it is the server's.
+    pub fn sorted_faults(&self) -> Vec<FaultCount> {
+        let was_paused = self.round().paused().count > 0;
+        let mut faults = Faults::default();
+        for FaultCount { mut fault, count } in self.tally().faults.iter().copied() {
+            if was_paused && fault.kind == Kind::Timeout && fault.blame == Blame::Generator {
+                fault.blame = Blame::Server;
+            }
+            faults.add(fault, count);
+        }
+        faults.sorted()
     }
 
     pub fn errors(&self) -> u64 {
@@ -172,7 +190,8 @@ impl Differences {
         let [ok, errors] = [summary.ok, world.errors()].map(units::count);
         let shown = format!("{ok} ok {errors} error");
         self.compare(world, &shown, true, world.said.contains(&shown));
-        let blamed = world.tally().faults.iter().map(|each| each.fault.blame);
+        let faults = world.sorted_faults();
+        let blamed = faults.iter().map(|each| each.fault.blame);
         let of_others = blamed.filter(|blame| *blame != Blame::Server).count();
         self.compare(
             world,
@@ -182,7 +201,8 @@ impl Differences {
         );
         for FaultCount { fault, .. } in world.tally().faults.sorted() {
             let step = format!("{:?}", fault.step).to_lowercase();
-            let shown = format!("{step} server {}", fault.kind.sentence());
+            let blame = format!("{:?}", fault.blame).to_lowercase();
+            let shown = format!("{step} {blame} {}", fault.kind.sentence());
             self.compare(world, &shown, true, world.said.contains(&shown));
         }
         let are_strays = world.tally().strays.total() > 0;
