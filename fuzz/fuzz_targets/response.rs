@@ -9,6 +9,7 @@ mod oracle;
 use libfuzzer_sys::fuzz_target;
 use oracle::client::{converse, converse_on};
 use wire::Connection;
+use wire::http1::Client;
 
 const SCRIPTS: [&str; 8] = ["G.", "H.", "GG.", "GHG.", "G", "GGGG", "HG", ""];
 
@@ -20,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     let (cuts, sent) = rest.split_at(usize::from(count % 16).min(rest.len()));
     let whole = converse(script, &[sent]);
     assert_eq!(converse(script, &oracle::pieces(sent, cuts)), whole);
-    let mut connection = Connection::http1(4);
+    let mut connection = Client::http1(4);
     converse_on(&mut connection, "GG.", &[sent]);
     connection.reset();
     assert_eq!(converse_on(&mut connection, script, &[sent]), whole);

@@ -12,7 +12,7 @@ use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Violation};
+use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Usual, Violation};
 
 /// The most of a body that is kept to be shown.
 const BODY_SHOWN: usize = 64 * 1024;
@@ -285,7 +285,7 @@ impl<R: Ring> Prober<'_, R> {
             differs: false,
             result: None,
         };
-        let mut connection = Connection::http1(1);
+        let mut connection = Usual::sharing(1, &Default::default());
         let opening = Opening {
             is_head: head.starts_with(b"HEAD "),
             head: Source::Own(head),
@@ -323,7 +323,7 @@ impl<R: Ring> Prober<'_, R> {
     }
 
     /// Sends what the kernel takes.
-    fn send(&mut self, connection: &mut Connection<'_>) -> Result<(), String> {
+    fn send(&mut self, connection: &mut Usual<'_>) -> Result<(), String> {
         while connection.has_outgoing() {
             let mut slices = [IoSlice::new(&[]); 2];
             let filled = connection.outgoing(&mut slices);

@@ -457,7 +457,7 @@ pub(crate) struct Delivered {
     pub(crate) broken: bool,
 }
 
-impl<'p> Slot<'p> {
+impl<'p, C: Connection<'p>> Slot<C> {
     /// Lets something happen to the slot's connection at `at`, and writes down the exchanges that end by it: as the
     /// connection says or, where they are cut off, as `cut` says.
     #[inline]
@@ -467,7 +467,7 @@ impl<'p> Slot<'p> {
         recorder: &mut Recorder<'p>,
         at: Instant,
         cut: Option<Cut>,
-        happen: impl FnOnce(&mut Connection<'p>, &mut ResponseSink<'_, 'p>) -> Result<(), Violation>,
+        happen: impl FnOnce(&mut C, &mut ResponseSink<'_, 'p>) -> Result<(), Violation>,
     ) -> Delivered {
         let mut arrival = ResponseSink {
             at,

@@ -11,7 +11,7 @@
 
 use record::SentTotal;
 use units::{Instant, Nanos};
-use wire::{Connection, HeadCache};
+use wire::Connection;
 
 /// The first wait after a failed connect; doubled by every further failure, up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Nanos = Nanos::from_millis(1);
@@ -39,7 +39,7 @@ pub(crate) struct Pending {
 /// What every exchange touches comes first and lies together, in lines of the cache that no other slot shares.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Slot<'p> {
+pub(crate) struct Slot<C> {
     pub(crate) state: State,
     /// Exchanges opened on the present connection.
     pub(crate) opened: u64,
@@ -47,19 +47,19 @@ pub(crate) struct Slot<'p> {
     pub(crate) blocked: bool,
     /// Whether no exchange of the present connection has ended.
     pub(crate) is_fresh: bool,
-    pub(crate) connection: Connection<'p>,
+    pub(crate) connection: C,
     pub(crate) pending: Option<Pending>,
     backoff: Nanos,
 }
 
 /// A thousand of them are to fit the second level of the cache.
-const _: () = assert!(size_of::<Slot<'_>>() <= 384);
+const _: () = assert!(size_of::<Slot<wire::Usual<'_>>>() <= 384);
 
-impl Slot<'_> {
-    /// A slot whose connections recognise the heads that any of those have read that share `heads`.
-    pub(crate) fn new(pipeline: u32, heads: &HeadCache) -> Self {
+impl<'p, C: Connection<'p>> Slot<C> {
+    /// A slot whose connections have so many exchanges open at most, and share what they can with others.
+    pub(crate) fn new(most: u32, shared: &C::Shared) -> Self {
         Slot {
-            connection: Connection::http1_sharing(pipeline, heads),
+            connection: C::sharing(most, shared),
             state: State::Closed,
             pending: None,
             opened: 0,

@@ -44,7 +44,7 @@ use resending::Resend;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use units::{Instant, Nanos};
-use wire::HeadCache;
+use wire::{Connection, Usual};
 
 /// While it waits for the other threads a thread looks around this often.
 const POLL: Nanos = Nanos::from_millis(1);
@@ -80,13 +80,13 @@ pub struct ThreadResult {
 
 /// One generator thread of one round.
 #[derive(Debug)]
-pub struct Thread<'p, R> {
+pub struct Thread<'p, R, C = Usual<'p>> {
     ring: R,
     job: &'p Job,
     barrier: &'p Barrier<'p>,
     index: u32,
     threads: u32,
-    slots: Vec<Slot<'p>>,
+    slots: Vec<Slot<C>>,
     exchanges: Exchanges,
     request_source: RequestSource<'p>,
     quota: Quota,
@@ -124,14 +124,16 @@ pub struct Thread<'p, R> {
 }
 
 impl<'p, R: Ring> Thread<'p, R> {
-    /// Thread `index` of the round that `barrier` was made for. `seq` is the first `{seq}` no earlier round has used.
-    pub fn new(
-        ring: R,
-        job: &'p Job,
-        barrier: &'p Barrier<'p>,
-        index: u32,
-        seq: u64,
-    ) -> Thread<'p, R> {
+    /// Thread `index` of the round that `barrier` was made for, with connections of the usual protocol. `seq` is the first `{seq}` no
+    /// earlier round has used.
+    pub fn new(ring: R, job: &'p Job, barrier: &'p Barrier<'p>, index: u32, seq: u64) -> Self {
+        Thread::over(ring, job, barrier, index, seq)
+    }
+}
+
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
+    /// As [`Thread::new`], with connections of any protocol.
+    pub fn over(ring: R, job: &'p Job, barrier: &'p Barrier<'p>, index: u32, seq: u64) -> Self {
         let plan = &job.plan;
         let threads = plan.threads();
         let slots = share(u64::from(plan.connections()), index, threads);
@@ -145,10 +147,10 @@ impl<'p, R: Ring> Thread<'p, R> {
         let capacity = slots.saturating_mul(u64::from(plan.protocol.pipeline));
         let stalls = StallDetector::new((!plan.load.is_open()).then_some(capacity));
         let watchdog = Watchdog::new((!ring.is_virtual()).then(|| accounts.meter()));
-        let heads = HeadCache::default();
+        let shared = C::Shared::default();
         Thread {
             slots: (0..slots)
-                .map(|_| Slot::new(plan.protocol.pipeline, &heads))
+                .map(|_| Slot::new(plan.protocol.pipeline, &shared))
                 .collect(),
             exchanges: Exchanges::default(),
             request_source: RequestSource::new(job, index, threads, seq),

@@ -17,6 +17,7 @@
 use std::hint::black_box;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
+use wire::http1::Client;
 use wire::http1::{RequestCache, RequestHead, Server, ServerSink};
 use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source};
 
@@ -98,7 +99,7 @@ fn exchanges(mode: &str, times: usize) -> usize {
         ..Request::default()
     }
     .encode(&mut head);
-    let (mut connection, mut count) = (Connection::http1(1), Count(0));
+    let (mut connection, mut count) = (Client::http1(1), Count(0));
     for response in [&same, &other].into_iter().cycle().take(times) {
         let opening = Opening {
             head: Source::Shared(black_box(&head)),

@@ -2,7 +2,9 @@
 //!
 //! A connection owns no socket and reads no clock: its caller takes the stamps, in the [`Sink`]'s methods.
 
-use crate::{Step, Violation};
+use crate::{Message, Step, Violation};
+use std::collections::VecDeque;
+use std::io::IoSlice;
 
 /// Bytes to be sent: the plan's own, or made for this one exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,4 +87,107 @@ pub trait Sink {
     /// The server says that it will not respond, because it closes the connection before: the connection is done with the exchange,
     /// which may be sent again on another one.
     fn unanswered(&mut self, id: ExchangeId, ending: Ending);
+}
+
+/// What the end of an exchange comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The exchange alone: the others on its connection go on.
+    Exchange,
+    /// The connection, which its owner closes, and with it all that is open on it.
+    Connection,
+}
+
+/// The client's side of one connection, whatever its protocol. It owns no socket and reads no clock.
+pub trait Connection<'p>: std::fmt::Debug {
+    /// What connections of one thread share.
+    type Shared: Default;
+
+    /// Returns a new connection on which at most `most` exchanges (at least one) may be open at a time.
+    fn sharing(most: u32, shared: &Self::Shared) -> Self;
+
+    /// As new, buffers kept: for the next connection in the same slot.
+    ///
+    /// # Panics
+    /// An exchange is still open: [`Connection::abandon`] comes first, or it would never be done.
+    fn reset(&mut self);
+
+    /// How many exchanges may be opened now; zero once the connection is going to close.
+    fn capacity(&self) -> u32;
+
+    /// Opens an exchange, called `id`: queues its request.
+    ///
+    /// # Panics
+    /// There is no capacity, or the head is empty.
+    fn open(&mut self, id: ExchangeId, opening: Opening<'p>);
+
+    /// Whether nothing is open and nothing is left to be sent, and exactly one exchange may be opened: its request then
+    /// may go to the socket without being queued, see [`Connection::open_sent`].
+    fn takes_one(&self) -> bool;
+
+    /// Opens an exchange whose request the socket has taken already, all of it: `length` bytes; `is_head` as in [`Opening`].
+    ///
+    /// # Panics
+    /// [`Connection::takes_one`] is not true.
+    fn open_sent(&mut self, id: ExchangeId, length: u64, is_head: bool);
+
+    /// Fills `slices` from the front with what is to be sent, and returns how many it filled. Two slices hold one
+    /// request; with fewer slices than parts the rest is offered next time.
+    fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize;
+
+    /// The socket has taken the first `bytes` bytes of what [`Connection::outgoing`] offered; `begun` is called for each exchange of which
+    /// the first byte was among them.
+    ///
+    /// # Panics
+    /// It was not offered as many.
+    fn sent(&mut self, bytes: usize, begun: impl FnMut(ExchangeId));
+
+    /// The requests of the last `number` exchanges that were opened, the oldest first: those that were told as
+    /// [`Sink::unanswered`]. Only a connection with pipelining has any.
+    fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>>;
+
+    /// Whether something is left to be sent.
+    fn has_outgoing(&self) -> bool;
+
+    /// No exchange can be opened any more: the socket is to be closed as soon as none is in flight.
+    fn closing(&self) -> bool;
+
+    /// How many exchanges are opened and not done.
+    fn in_flight(&self) -> u32;
+
+    /// Whether any exchange is opened and not done.
+    fn is_idle(&self) -> bool;
+
+    /// Whether more than one exchange is opened and not done.
+    fn has_several(&self) -> bool;
+
+    /// The exchanges that wait for no other on this connection: all of one that interleaves them, else the oldest.
+    fn in_turn(&self) -> impl Iterator<Item = ExchangeId>;
+
+    /// The exchange whose first byte is to be sent next; none where the rest of another is.
+    fn next_to_begin(&self) -> Option<ExchangeId>;
+
+    /// An empty buffer for the next [`Source::Own`](crate::Source::Own), with the capacity of one that was sent, if there is one.
+    fn spare(&mut self) -> Vec<u8>;
+
+    /// Bytes have come. All of them are consumed; of what is incomplete no more is kept than the protocol allows.
+    ///
+    /// # Errors
+    /// What the peer did wrong. The connection is dead: every exchange that was open is done, the one that was
+    /// being answered with this violation, the others as [`Violation::Abandoned`]. When nothing was open
+    /// (bytes beyond the last response) the violation ends no exchange, and the error is all that tells of it.
+    fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation>;
+
+    /// The peer has ended its side in good order. Completes a body that lasts until then.
+    ///
+    /// # Errors
+    /// An exchange was waiting or incomplete; as with [`Connection::receive`] all are done.
+    fn end(&mut self, sink: &mut impl Sink) -> Result<(), Violation>;
+
+    /// The owner closes the socket (a timeout, a reset, the end of a phase): all that is still open is done as
+    /// `reason`.
+    fn abandon(&mut self, sink: &mut impl Sink, reason: Violation);
+
+    /// Gives up `id`, which is open: its owner waits for it no longer. Where that ends this exchange alone, it is told as done.
+    fn cancel(&mut self, id: ExchangeId, sink: &mut impl Sink) -> Scope;
 }

@@ -20,7 +20,7 @@
 //! let mut head = Vec::new();
 //! Request { path: "/hello", authority: "example.org", ..Request::default() }.encode(&mut head);
 //!
-//! let mut connection = Connection::http1(1);
+//! let mut connection = wire::http1::Client::http1(1);
 //! connection.open(ExchangeId(0), Opening { head: Source::Shared(&head), body: Source::EMPTY, is_head: false });
 //! let mut slices = [std::io::IoSlice::new(&[]); 2];
 //! assert_eq!(connection.outgoing(&mut slices), 1);
@@ -39,8 +39,8 @@ mod inline_deque;
 mod request;
 mod violation;
 
-pub use connection::{Ending, ExchangeId, Head, Opening, Sink, Source};
-pub use http1::{Client as Connection, HeadCache, Message};
+pub use connection::{Connection, Ending, ExchangeId, Head, Opening, Scope, Sink, Source};
+pub use http1::{Client as Usual, HeadCache, Message};
 pub use inline_deque::InlineDeque;
 pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid};
 pub use violation::{Step, Violation};

@@ -6,6 +6,7 @@ mod oracle;
 use oracle::client::{converse, converse_on, line};
 use proptest::prelude::*;
 use wire::Connection;
+use wire::http1::Client;
 
 /// (script, what the server sends, what the sink was told); see `oracle::client` for the two notations. `⏎` is
 /// CR LF.
@@ -266,7 +267,7 @@ const DATED: &str = "HTTP/1.1 200 OK⏎Date: Fri, 20 Nov 2026 06:20:22 GMT⏎Con
 
 /// What a connection that has read `DATED` before makes of `sent`.
 fn after_dated(script: &str, sent: &[u8]) -> String {
-    let mut connection = Connection::http1(4);
+    let mut connection = Client::http1(4);
     assert_eq!(
         line(&converse_on(&mut connection, "G", &[&bytes(DATED)])),
         "[200 'hi' ok/77]"
@@ -317,7 +318,7 @@ proptest! {
     fn what_a_connection_read_before_changes_nothing(
         sent in words(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
-        let mut connection = Connection::http1(4);
+        let mut connection = Client::http1(4);
         converse_on(&mut connection, "GG.", &[&sent]);
         connection.reset();
         let mut other = sent;

@@ -4,6 +4,7 @@ mod oracle;
 
 use oracle::client::Witness;
 use std::io::IoSlice;
+use wire::http1::Client;
 use wire::{Connection, Ending, ExchangeId, Opening, Source, Step, Violation};
 
 const NONE: &[u8] = b"HTTP/1.1 204 None\r\n\r\n";
@@ -18,7 +19,7 @@ fn opening(head: &'static str, body: &'static str) -> Opening<'static> {
 }
 
 /// What is offered when there is room for `room` slices, a bar between them.
-fn offered(connection: &Connection<'_>, room: usize) -> String {
+fn offered(connection: &Client<'_>, room: usize) -> String {
     let mut slices = vec![IoSlice::new(&[]); room];
     let filled = connection.outgoing(&mut slices);
     slices[..filled]
@@ -39,7 +40,7 @@ fn endings(witness: &Witness) -> Vec<(Result<(), Violation>, Step)> {
 
 #[test]
 fn what_is_offered_goes_on_where_the_socket_stopped() {
-    let mut connection = Connection::http1(3);
+    let mut connection = Client::http1(3);
     connection.open(ExchangeId(0), opening("head0", "body0"));
     connection.open(ExchangeId(1), opening("head1", ""));
     connection.open(ExchangeId(2), opening("head2", "body2"));
@@ -61,7 +62,7 @@ fn what_is_offered_goes_on_where_the_socket_stopped() {
 #[test]
 fn an_answer_before_its_request_is_unexpected() {
     let mut witness = Witness::default();
-    let mut connection = Connection::http1(2);
+    let mut connection = Client::http1(2);
     connection.open(ExchangeId(0), opening("head0", ""));
     connection.open(ExchangeId(1), opening("head1", ""));
     assert_eq!(
@@ -75,7 +76,7 @@ fn an_answer_before_its_request_is_unexpected() {
     );
 
     let mut witness = Witness::default();
-    let mut connection = Connection::http1(2);
+    let mut connection = Client::http1(2);
     connection.open(ExchangeId(0), opening("head0", ""));
     connection.open(ExchangeId(1), opening("head1", ""));
     connection.sent(5, |_| {});
@@ -90,7 +91,7 @@ fn an_answer_before_its_request_is_unexpected() {
 #[test]
 fn after_an_early_answer_the_rest_of_the_request_is_sent_before_the_next() {
     let mut witness = Witness::default();
-    let mut connection = Connection::http1(1);
+    let mut connection = Client::http1(1);
     connection.open(ExchangeId(0), opening("head0", "body0"));
     connection.sent(7, |_| {});
     assert_eq!(connection.receive(NONE, &mut witness), OK);
@@ -104,7 +105,7 @@ fn after_an_early_answer_the_rest_of_the_request_is_sent_before_the_next() {
 #[test]
 fn when_an_answer_closes_only_its_own_request_is_sent_to_the_end() {
     let mut witness = Witness::default();
-    let mut connection = Connection::http1(2);
+    let mut connection = Client::http1(2);
     connection.open(ExchangeId(0), opening("head0", "body0"));
     connection.open(ExchangeId(1), opening("head1", ""));
     connection.sent(5, |_| {});
@@ -127,7 +128,7 @@ fn when_an_answer_closes_only_its_own_request_is_sent_to_the_end() {
 #[test]
 fn what_was_sent_of_a_request_that_is_withdrawn_is_known() {
     let mut witness = Witness::default();
-    let mut connection = Connection::http1(3);
+    let mut connection = Client::http1(3);
     for number in 0..3 {
         connection.open(ExchangeId(number), opening("head", ""));
     }
@@ -140,7 +141,7 @@ fn what_was_sent_of_a_request_that_is_withdrawn_is_known() {
 
     // The response comes before its own request is sent, of which the rest is sent all the same.
     let mut witness = Witness::default();
-    let mut connection = Connection::http1(2);
+    let mut connection = wire::Usual::http1(2);
     connection.open(ExchangeId(0), opening("head0", "body0"));
     connection.open(ExchangeId(1), opening("head1", ""));
     connection.sent(7, |_| {});
@@ -156,7 +157,7 @@ fn what_was_sent_of_a_request_that_is_withdrawn_is_known() {
 #[test]
 fn what_is_abandoned_is_done_with_the_owners_reason_and_the_step_it_had_reached() {
     let mut witness = Witness::default();
-    let mut connection = Connection::http1(2);
+    let mut connection = Client::http1(2);
     connection.open(ExchangeId(0), opening("head0", ""));
     connection.open(ExchangeId(1), opening("head1", ""));
     connection.sent(10, |_| {});
@@ -179,7 +180,7 @@ fn what_is_abandoned_is_done_with_the_owners_reason_and_the_step_it_had_reached(
 
 #[test]
 fn a_buffer_that_was_sent_can_be_had_again() {
-    let mut connection = Connection::http1(1);
+    let mut connection = Client::http1(1);
     let head = Source::Own(b"made for this one".to_vec());
     let opening = Opening {
         head,
@@ -195,7 +196,7 @@ fn a_buffer_that_was_sent_can_be_had_again() {
 #[test]
 #[should_panic(expected = "where there is capacity")]
 fn opening_beyond_the_capacity_is_our_own_error() {
-    let mut connection = Connection::http1(1);
+    let mut connection = Client::http1(1);
     connection.open(ExchangeId(0), opening("head0", ""));
     connection.open(ExchangeId(1), opening("head1", ""));
 }
@@ -204,7 +205,7 @@ fn opening_beyond_the_capacity_is_our_own_error() {
 /// were sent and with the rest sent as far as the connection still wants to.
 fn unanswered(sent: usize, pieces: &[&[u8]], is_end: bool) -> Vec<String> {
     let heads = ["GET /0 -", "HEAD /1 -", "POST /2 -", "GET /3 -"];
-    let mut connection = Connection::http1(4);
+    let mut connection = Client::http1(4);
     for (id, head) in heads.iter().enumerate() {
         let body = if id == 2 { "body" } else { "" };
         connection.open(ExchangeId(id as u32), opening(head, body));
@@ -258,7 +259,7 @@ fn what_was_pipelined_behind_an_announced_close_can_be_taken_however_much_of_it_
 
 #[test]
 fn what_was_answered_is_not_kept() {
-    let mut connection = Connection::http1(4);
+    let mut connection = Client::http1(4);
     let mut witness = Witness::default();
     for round in 0..50 {
         connection.open(ExchangeId(2 * round), opening("GET /a -", ""));

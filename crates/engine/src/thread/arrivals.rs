@@ -14,11 +14,12 @@ use kernel::Ring;
 use plan::Stretch;
 use record::{Blame, BusyPoll};
 use units::{Instant, Nanos};
+use wire::Connection;
 
 /// A thread that was paused for more than one part in so many of the window left its backlog behind by itself.
 const PAUSED_MOST: u64 = 10;
 
-impl<'p, R: Ring> Thread<'p, R> {
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// The load begins at `at`: in a closed loop everywhere at once, in an open one as its schedule says.
     pub(super) fn begin(&mut self, at: Instant, stretch: Stretch) {
         self.is_watchful = self.schedule.is_some() || self.accounts.busy_poll == BusyPoll::Always;
@@ -106,7 +107,10 @@ impl<'p, R: Ring> Thread<'p, R> {
                         self.open_exchange(index, pending);
                         self.flush(index);
                     }
-                    None => self.park(index),
+                    None => {
+                        self.flush(index);
+                        self.park(index);
+                    }
                 }
             }
             State::Open => self.flush(index),

@@ -8,9 +8,9 @@ use kernel::{Closing, ConnectOptions, Errno, Ring, Token};
 use record::Blame;
 use std::cmp::Reverse;
 use units::Instant;
-use wire::Violation;
+use wire::{Connection, Violation};
 
-impl<'p, R: Ring> Thread<'p, R> {
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     pub(super) fn connect(&mut self, index: u32) {
         let now = self.ring.now();
         self.clock = now;

@@ -11,9 +11,9 @@ use kernel::{Errno, Ring, Token};
 use record::Blame;
 use std::io::IoSlice;
 use units::Instant;
-use wire::{Opening, Violation};
+use wire::{Connection, Opening, Violation};
 
-impl<'p, R: Ring> Thread<'p, R> {
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     #[inline]
     pub(super) fn receive(&mut self, index: u32) {
         let at = self.ring.now();
@@ -35,8 +35,9 @@ impl<'p, R: Ring> Thread<'p, R> {
         if let Err(violation) = result {
             return self.violated(index, violation, broken);
         }
-        if ended > 0 {
-            self.proceed(index, at);
+        match ended {
+            0 => self.flush(index), // the connection may owe the server something
+            _ => self.proceed(index, at),
         }
     }
 
@@ -46,7 +47,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &self.slots[index as usize];
         if slot.is_spent(self.exchanges_per_connection) {
             if !slot.connection.is_idle() {
-                return;
+                return self.flush(index);
             }
             self.leave(index, Cut::Behind);
         }

@@ -9,7 +9,7 @@ use crate::recorder::Cut;
 use crate::slot::State;
 use kernel::Ring;
 use std::collections::VecDeque;
-use wire::{Ending, ExchangeId, Message, Opening, Step, Violation};
+use wire::{Connection, Ending, ExchangeId, Message, Opening, Step, Violation};
 
 /// An exchange that waits for another connection.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Resend<'p> {
     message: Message<'p>,
 }
 
-impl<'p, R: Ring> Thread<'p, R> {
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Decides what becomes of the exchanges that the slot's connection has left behind; it is about to be closed.
     #[cold]
     pub(super) fn keep_unanswered(&mut self, index: u32) {

@@ -10,6 +10,7 @@ use kernel::accounts::thread_cpu;
 use plan::{Connect, Stretch};
 use record::{Blame, Slice, Tally};
 use units::{Instant, Nanos};
+use wire::Connection;
 
 /// How long a slice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -22,7 +23,7 @@ pub struct SliceLength {
     pub most: Nanos,
 }
 
-impl<'p, R: Ring> Thread<'p, R> {
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Opens its connections, where the plan wants them before the load: those that can be opened.
     pub fn open(&mut self) {
         if self.job.plan.connect == Connect::Eager {

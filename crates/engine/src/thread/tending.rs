@@ -8,8 +8,9 @@ use kernel::{Closing, Errno, Ring, Token};
 use plan::Connect;
 use std::cmp::Reverse;
 use units::Instant;
+use wire::{Connection, ExchangeId, Scope};
 
-impl<'p, R: Ring> Thread<'p, R> {
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Sees to everything that is not a completion, and sets the alarm anew.
     #[cold]
     pub(super) fn tend(&mut self) {
@@ -77,21 +78,46 @@ impl<'p, R: Ring> Thread<'p, R> {
                     self.connect_failed(index, fault);
                 }
                 State::Open => {
-                    let free = self.schedule.as_ref().map(|each| each.free_since(index));
-                    let since = |id| {
-                        self.exchanges[id]
-                            .since()
-                            .max(free.unwrap_or(Instant::ZERO))
-                    };
-                    let is_late = |id| now - since(id) >= limits.exchange;
-                    if slot.connection.in_turn().any(is_late) {
-                        self.leave(index, Cut::Timeout);
-                        self.offer(index, now);
+                    while let Some(late) = self.late(index, now) {
+                        self.time_out(index, late, now);
                     }
                 }
                 _ => {}
             }
         }
+    }
+
+    /// An exchange on this slot that has waited too long for its own response.
+    fn late(&self, index: u32, now: Instant) -> Option<ExchangeId> {
+        let slot = &self.slots[index as usize];
+        let free = self.schedule.as_ref().map(|each| each.free_since(index));
+        let free = free.unwrap_or(Instant::ZERO);
+        let is_late = |id: &ExchangeId| {
+            now - self.exchanges[*id].since().max(free) >= self.job.plan.timeouts.exchange
+        };
+        slot.connection.in_turn().find(is_late)
+    }
+
+    /// Gives up an exchange that has waited too long. Whether that ends its connection is the protocol's to say.
+    #[cold]
+    fn time_out(&mut self, index: u32, late: ExchangeId, now: Instant) {
+        let mut scope = Scope::Connection;
+        let delivered = self.slots[index as usize].deliver(
+            &mut self.exchanges,
+            &mut self.recorder,
+            now,
+            Some(Cut::Timeout),
+            |connection, sink| {
+                scope = connection.cancel(late, sink);
+                Ok(())
+            },
+        );
+        self.under_way -= delivered.ended;
+        match scope {
+            Scope::Exchange => self.flush(index),
+            Scope::Connection => self.leave(index, Cut::Timeout),
+        }
+        self.offer(index, now);
     }
 
     pub(super) fn publish(&self) {

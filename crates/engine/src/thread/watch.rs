@@ -9,8 +9,9 @@ use super::Thread;
 use kernel::Ring;
 use record::BusyPoll;
 use units::{Instant, Nanos};
+use wire::Connection;
 
-impl<'p, R: Ring> Thread<'p, R> {
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Catches up with the schedule, and says until when this turn may sleep: not at all where that is over.
     #[inline(never)] // a closed loop that may sleep is to carry nothing of it
     pub(super) fn watch(&mut self, until: Instant) -> Instant {

@@ -32,7 +32,9 @@ use super::chunked::{Chunked, Decoded, front};
 use super::head_cache::HeadCache;
 use super::outbox::{Message, Outbox};
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
-use crate::{Ending, ExchangeId, Head, InlineDeque, Opening, Sink, Step, Violation};
+use crate::{
+    Connection, Ending, ExchangeId, Head, InlineDeque, Opening, Scope, Sink, Step, Violation,
+};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -120,180 +122,6 @@ impl<'p> Client<'p> {
         }
     }
 
-    /// As new, buffers kept: for the next connection in the same slot.
-    ///
-    /// # Panics
-    /// An exchange is still open: [`Client::abandon`] comes first, or it would never be done.
-    pub fn reset(&mut self) {
-        assert!(
-            self.awaited.is_empty(),
-            "a connection is reset when all its exchanges are done"
-        );
-        self.outbox.truncate(0);
-        self.outbox.take_kept();
-        self.begun = 0;
-        self.withdrawn = 0;
-        self.phase = Phase::Head;
-        self.progress = Progress::default();
-        self.partial.clear();
-        self.closing = false;
-    }
-
-    /// How many exchanges may be opened now; zero once the connection is going to close.
-    #[inline]
-    pub fn capacity(&self) -> u32 {
-        if self.closing {
-            0
-        } else if self.awaited.is_empty() && self.outbox.is_empty() {
-            self.pipeline
-        } else {
-            self.pipeline - self.awaited.len().max(self.outbox.len()) as u32
-        }
-    }
-
-    /// Opens an exchange, called `id`: queues its request.
-    ///
-    /// # Panics
-    /// There is no capacity, or the head is empty.
-    // Always inlined: where the request is a shared one, that is known to the caller.
-    #[inline(always)]
-    pub fn open(&mut self, id: ExchangeId, opening: Opening<'p>) {
-        assert!(
-            self.capacity() > 0,
-            "an exchange is opened where there is capacity"
-        );
-        assert!(!opening.head.bytes().is_empty(), "a request has a head");
-        let length = opening.head.bytes().len() + opening.body.bytes().len();
-        self.awaited.push_back(Awaited {
-            id,
-            length: length as u64,
-            is_head: opening.is_head,
-        });
-        self.outbox.push(opening.head, opening.body);
-    }
-
-    /// Whether nothing is open and nothing is left to be sent, and exactly one exchange may be opened: its request then
-    /// may go to the socket without being queued, see [`Client::open_sent`].
-    #[inline]
-    pub fn takes_one(&self) -> bool {
-        self.pipeline == 1 && !self.closing && self.awaited.is_empty() && self.outbox.is_empty()
-    }
-
-    /// Opens an exchange whose request the socket has taken already, all of it: `length` bytes; `is_head` as in [`Opening`].
-    ///
-    /// # Panics
-    /// [`Client::takes_one`] is not true.
-    // Always inlined: it is a handful of stores.
-    #[inline(always)]
-    pub fn open_sent(&mut self, id: ExchangeId, length: u64, is_head: bool) {
-        assert!(
-            self.takes_one(),
-            "an exchange is opened where there is capacity"
-        );
-        self.awaited.push_back(Awaited {
-            id,
-            length,
-            is_head,
-        });
-        self.begun = 1;
-    }
-
-    /// Fills `slices` from the front with what is to be sent, and returns how many it filled. Two slices hold one
-    /// request; with fewer slices than parts the rest is offered next time.
-    #[inline]
-    pub fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        self.outbox.slices(slices)
-    }
-
-    /// The socket has taken the first `bytes` bytes of what [`Client::outgoing`] offered; `begun` is called for each exchange of which
-    /// the first byte was among them.
-    ///
-    /// # Panics
-    /// It was not offered as many.
-    #[inline]
-    pub fn sent(&mut self, bytes: usize, mut begun: impl FnMut(ExchangeId)) {
-        let number = self.outbox.sent(bytes);
-        match self.awaited.only() {
-            Some(only) if self.begun == 0 && number == 1 => begun(only.id),
-            _ => {
-                let behind = self.awaited.iter().skip(self.begun as usize);
-                behind.take(number as usize).for_each(|it| begun(it.id));
-            }
-        }
-        self.begun += number;
-        if !self.closing {
-            self.outbox.forget(self.awaited.len());
-        }
-    }
-
-    /// The requests of the last `number` exchanges that were opened, the oldest first: those that were told as
-    /// [`Sink::unanswered`]. Only a connection with pipelining has any.
-    pub fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
-        self.outbox.forget(number);
-        self.outbox.take_kept()
-    }
-
-    /// Whether something is left to be sent.
-    #[inline]
-    pub fn has_outgoing(&self) -> bool {
-        !self.outbox.is_empty()
-    }
-
-    /// No exchange can be opened any more: the socket is to be closed as soon as none is in flight.
-    #[inline]
-    pub fn closing(&self) -> bool {
-        self.closing
-    }
-
-    /// How many exchanges are opened and not done.
-    #[inline]
-    pub fn in_flight(&self) -> u32 {
-        self.awaited.len() as u32
-    }
-
-    /// Whether any exchange is opened and not done.
-    #[inline]
-    pub fn is_idle(&self) -> bool {
-        self.awaited.is_empty()
-    }
-
-    /// Whether more than one exchange is opened and not done.
-    #[inline]
-    pub fn has_several(&self) -> bool {
-        !self.awaited.is_single()
-    }
-
-    /// The exchanges that wait for no other on this connection: here the oldest.
-    #[inline]
-    pub fn in_turn(&self) -> impl Iterator<Item = ExchangeId> {
-        self.awaited.front().map(|front| front.id).into_iter()
-    }
-
-    /// The exchange whose first byte is to be sent next; none where the rest of another is.
-    pub fn next_to_begin(&self) -> Option<ExchangeId> {
-        let next = self.awaited.iter().nth(self.begun as usize)?;
-        (self.outbox.is_at_start() && self.withdrawn == 0).then_some(next.id)
-    }
-
-    /// An empty buffer for the next [`Source::Own`](crate::Source::Own), with the capacity of one that was sent, if there is one.
-    pub fn spare(&mut self) -> Vec<u8> {
-        self.outbox.spare()
-    }
-
-    /// Bytes have come. All of them are consumed; an incomplete head is kept, at most 64 KiB of it.
-    ///
-    /// # Errors
-    /// What the peer did wrong. The connection is dead: every exchange that was open is done, the one that was
-    /// being answered with this violation, those behind it as [`Violation::Abandoned`]. When nothing was open
-    /// (bytes beyond the last response) the violation ends no exchange, and the error is all that tells of it.
-    #[inline]
-    pub fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
-        if self.receive_whole(input, sink) {
-            return Ok(());
-        }
-        self.receive_pieces(input, sink)
-    }
-
     /// The straight line through [`Client::receive_pieces`] for what happens nearly always: one exchange is open, and
     /// all of its response comes at once, under a head that was read before. Says whether that was so.
     #[inline]
@@ -360,35 +188,6 @@ impl<'p> Client<'p> {
             }
         }
         Ok(())
-    }
-
-    /// The peer has ended its side in good order. Completes a body that lasts until then.
-    ///
-    /// # Errors
-    /// An exchange was waiting or incomplete; as with [`Client::receive`] all are done.
-    pub fn end(&mut self, sink: &mut impl Sink) -> Result<(), Violation> {
-        match self.phase {
-            Phase::UntilClose => self.complete(sink),
-            Phase::Head if self.awaited.is_empty() => {}
-            Phase::Head if self.progress.seen => {
-                return Err(self.fail(Violation::ClosedInHead, 0, sink));
-            }
-            Phase::Head => return Err(self.fail(Violation::ClosedBeforeResponse, 0, sink)),
-            Phase::Length(_) | Phase::Chunked(_) => {
-                return Err(self.fail(Violation::ClosedInBody, 0, sink));
-            }
-            Phase::Dead => {}
-        }
-        self.die();
-        Ok(())
-    }
-
-    /// The owner closes the socket (a timeout, a reset, the end of a phase): all that is still open is done as
-    /// `reason`.
-    pub fn abandon(&mut self, sink: &mut impl Sink, reason: Violation) {
-        self.progress.bytes += self.partial.len() as u64;
-        self.finish_all(reason, reason, sink);
-        self.die();
     }
 
     /// Reads a head, or what there is of it.
@@ -629,5 +428,176 @@ impl<'p> Client<'p> {
         self.closing = true;
         self.partial.clear();
         self.outbox.truncate(0);
+    }
+}
+
+impl<'p> Connection<'p> for Client<'p> {
+    type Shared = HeadCache;
+
+    fn sharing(most: u32, shared: &HeadCache) -> Self {
+        Client::http1_sharing(most, shared)
+    }
+
+    fn reset(&mut self) {
+        assert!(
+            self.awaited.is_empty(),
+            "a connection is reset when all its exchanges are done"
+        );
+        self.outbox.truncate(0);
+        self.outbox.take_kept();
+        self.begun = 0;
+        self.withdrawn = 0;
+        self.phase = Phase::Head;
+        self.progress = Progress::default();
+        self.partial.clear();
+        self.closing = false;
+    }
+
+    #[inline]
+    fn capacity(&self) -> u32 {
+        if self.closing {
+            0
+        } else if self.awaited.is_empty() && self.outbox.is_empty() {
+            self.pipeline
+        } else {
+            self.pipeline - self.awaited.len().max(self.outbox.len()) as u32
+        }
+    }
+
+    // Always inlined: where the request is a shared one, that is known to the caller.
+    #[inline(always)]
+    fn open(&mut self, id: ExchangeId, opening: Opening<'p>) {
+        assert!(
+            self.capacity() > 0,
+            "an exchange is opened where there is capacity"
+        );
+        assert!(!opening.head.bytes().is_empty(), "a request has a head");
+        let length = opening.head.bytes().len() + opening.body.bytes().len();
+        self.awaited.push_back(Awaited {
+            id,
+            length: length as u64,
+            is_head: opening.is_head,
+        });
+        self.outbox.push(opening.head, opening.body);
+    }
+
+    #[inline]
+    fn takes_one(&self) -> bool {
+        self.pipeline == 1 && !self.closing && self.awaited.is_empty() && self.outbox.is_empty()
+    }
+
+    // Always inlined: it is a handful of stores.
+    #[inline(always)]
+    fn open_sent(&mut self, id: ExchangeId, length: u64, is_head: bool) {
+        assert!(
+            self.takes_one(),
+            "an exchange is opened where there is capacity"
+        );
+        self.awaited.push_back(Awaited {
+            id,
+            length,
+            is_head,
+        });
+        self.begun = 1;
+    }
+
+    #[inline]
+    fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.outbox.slices(slices)
+    }
+
+    #[inline]
+    fn sent(&mut self, bytes: usize, mut begun: impl FnMut(ExchangeId)) {
+        let number = self.outbox.sent(bytes);
+        match self.awaited.only() {
+            Some(only) if self.begun == 0 && number == 1 => begun(only.id),
+            _ => {
+                let behind = self.awaited.iter().skip(self.begun as usize);
+                behind.take(number as usize).for_each(|it| begun(it.id));
+            }
+        }
+        self.begun += number;
+        if !self.closing {
+            self.outbox.forget(self.awaited.len());
+        }
+    }
+
+    fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
+        self.outbox.forget(number);
+        self.outbox.take_kept()
+    }
+
+    #[inline]
+    fn has_outgoing(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    #[inline]
+    fn closing(&self) -> bool {
+        self.closing
+    }
+
+    #[inline]
+    fn in_flight(&self) -> u32 {
+        self.awaited.len() as u32
+    }
+
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.awaited.is_empty()
+    }
+
+    #[inline]
+    fn has_several(&self) -> bool {
+        !self.awaited.is_single()
+    }
+
+    #[inline]
+    fn in_turn(&self) -> impl Iterator<Item = ExchangeId> {
+        self.awaited.front().map(|front| front.id).into_iter()
+    }
+
+    fn next_to_begin(&self) -> Option<ExchangeId> {
+        let next = self.awaited.iter().nth(self.begun as usize)?;
+        (self.outbox.is_at_start() && self.withdrawn == 0).then_some(next.id)
+    }
+
+    fn spare(&mut self) -> Vec<u8> {
+        self.outbox.spare()
+    }
+
+    #[inline]
+    fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
+        if self.receive_whole(input, sink) {
+            return Ok(());
+        }
+        self.receive_pieces(input, sink)
+    }
+
+    fn end(&mut self, sink: &mut impl Sink) -> Result<(), Violation> {
+        match self.phase {
+            Phase::UntilClose => self.complete(sink),
+            Phase::Head if self.awaited.is_empty() => {}
+            Phase::Head if self.progress.seen => {
+                return Err(self.fail(Violation::ClosedInHead, 0, sink));
+            }
+            Phase::Head => return Err(self.fail(Violation::ClosedBeforeResponse, 0, sink)),
+            Phase::Length(_) | Phase::Chunked(_) => {
+                return Err(self.fail(Violation::ClosedInBody, 0, sink));
+            }
+            Phase::Dead => {}
+        }
+        self.die();
+        Ok(())
+    }
+
+    fn abandon(&mut self, sink: &mut impl Sink, reason: Violation) {
+        self.progress.bytes += self.partial.len() as u64;
+        self.finish_all(reason, reason, sink);
+        self.die();
+    }
+
+    fn cancel(&mut self, _: ExchangeId, _: &mut impl Sink) -> Scope {
+        Scope::Connection // responses come in the order of requests
     }
 }

@@ -1,6 +1,7 @@
 //! The client's events, written down.
 
 use std::fmt::Write;
+use wire::http1::Client;
 use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Step, Violation};
 
 /// What a connection told of one exchange.
@@ -136,11 +137,11 @@ pub struct Outcome {
 /// Opens one exchange for each `G` or `H` (HEAD) of `script`, sends them, receives `pieces`, and ends the
 /// stream if the script ends in a full stop. At most four exchanges.
 pub fn converse(script: &str, pieces: &[&[u8]]) -> Outcome {
-    converse_on(&mut Connection::http1(4), script, pieces)
+    converse_on(&mut Client::http1(4), script, pieces)
 }
 
 /// The same on a connection that may have been used, and was reset.
-pub fn converse_on(connection: &mut Connection<'_>, script: &str, pieces: &[&[u8]]) -> Outcome {
+pub fn converse_on(connection: &mut Client<'_>, script: &str, pieces: &[&[u8]]) -> Outcome {
     let methods = script.trim_end_matches('.');
     let mut witness = Witness::default();
     for (number, method) in (0..).zip(methods.chars()) {

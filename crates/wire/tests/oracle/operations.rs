@@ -5,6 +5,7 @@
 
 use super::client::Witness;
 use std::io::IoSlice;
+use wire::http1::Client;
 use wire::{Connection, ExchangeId, Opening, Source, Violation};
 
 /// Pieces of responses from which conversations are put together.
@@ -47,7 +48,7 @@ struct Model {
 pub fn run(script: &[u8]) {
     let mut bytes = script.iter().copied();
     let pipeline = u32::from(bytes.next().unwrap_or(0) % 8) + 1;
-    let mut connection = Connection::http1(pipeline);
+    let mut connection = Client::http1(pipeline);
     let mut witness = Witness::default();
     let mut model = Model::default();
     while let Some(operation) = bytes.next() {
@@ -75,7 +76,7 @@ pub fn run(script: &[u8]) {
     );
 }
 
-fn open<'p>(connection: &mut Connection<'p>, model: &mut Model, kind: u8) {
+fn open<'p>(connection: &mut Client<'p>, model: &mut Model, kind: u8) {
     if connection.capacity() == 0 {
         return;
     }
@@ -106,7 +107,7 @@ fn open<'p>(connection: &mut Connection<'p>, model: &mut Model, kind: u8) {
 }
 
 /// Sends as a socket would that takes at most `room` bytes.
-fn send(connection: &mut Connection<'_>, model: &mut Model, room: u8) {
+fn send(connection: &mut Client<'_>, model: &mut Model, room: u8) {
     let bytes = usize::from(room).min(model.unsent.len());
     let mut begun = Vec::new();
     connection.sent(bytes, |id| begun.push(id));
@@ -125,19 +126,14 @@ fn send(connection: &mut Connection<'_>, model: &mut Model, room: u8) {
     assert_eq!(left, 0);
 }
 
-fn receive(
-    connection: &mut Connection<'_>,
-    witness: &mut Witness,
-    model: &mut Model,
-    bytes: &[u8],
-) {
+fn receive(connection: &mut Client<'_>, witness: &mut Witness, model: &mut Model, bytes: &[u8]) {
     if connection.receive(bytes, witness).is_err() {
         assert!(!model.dead, "a dead connection swallows what comes");
         model.dead = true;
     }
 }
 
-fn finish(connection: &mut Connection<'_>, witness: &mut Witness, model: &mut Model, kind: u8) {
+fn finish(connection: &mut Client<'_>, witness: &mut Witness, model: &mut Model, kind: u8) {
     if kind & 1 == 0 {
         connection.abandon(witness, Violation::Abandoned);
     } else {
@@ -148,7 +144,7 @@ fn finish(connection: &mut Connection<'_>, witness: &mut Witness, model: &mut Mo
     model.dead = true;
 }
 
-fn reset(connection: &mut Connection<'_>, witness: &mut Witness, model: &mut Model) {
+fn reset(connection: &mut Client<'_>, witness: &mut Witness, model: &mut Model) {
     connection.abandon(witness, Violation::Abandoned);
     connection.reset();
     assert!(!connection.closing() && connection.capacity() > 0, "as new");
@@ -167,7 +163,7 @@ fn check_sent(witness: &Witness, model: &mut Model) {
     model.done = witness.done();
 }
 
-fn check(connection: &Connection<'_>, witness: &Witness, model: &mut Model, pipeline: u32) {
+fn check(connection: &Client<'_>, witness: &Witness, model: &mut Model, pipeline: u32) {
     check_sent(witness, model);
     let open = model.opened as usize - witness.done();
     assert_eq!(connection.in_flight() as usize, open);
