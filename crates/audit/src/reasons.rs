@@ -35,6 +35,7 @@ pub(crate) fn cut_off(kind: Kind, exchanges: u64) -> String {
     let words = match kind {
         Kind::NeverSent => "never sent",
         Kind::ConnectTimeout => "over --connect-timeout",
+        Kind::HandshakeTimeout => "over --connect-timeout in the handshake",
         Kind::Timeout => "over --timeout",
         Kind::TimeoutBehind => "pipelined behind one over --timeout",
         Kind::Unfinished => "still open when the run ended",
@@ -66,6 +67,12 @@ pub(crate) fn ends_a_connection(kind: Kind) -> bool {
             | Kind::OutOfPorts
             | Kind::OutOfDescriptors
             | Kind::OutOfMemory
+            | Kind::HandshakeTimeout
+            | Kind::Alert
+            | Kind::Certificate
+            | Kind::NoHandshake
+            | Kind::BadHandshake
+            | Kind::ClosedInHandshake
     );
     !had_none && !is_answer(kind) && !matches!(kind, Kind::Abandoned | Kind::TimeoutBehind)
 }

@@ -27,7 +27,6 @@
 
 use engine::{
     Barrier, Job, Observer, Part, Progress, Rep, SliceLength, SliceShare, StartSignal, SyncPoint,
-    Thread,
 };
 use kernel::{Epoll, Errno, Ring, Uring, affinity};
 use plan::{Endpoint, Plan, RingKind};
@@ -279,24 +278,23 @@ fn on_ring<R: Ring>(
 type Shared = Result<Option<SliceShare>, Errno>;
 
 /// A thread's part in each of the lanes; none in one that has fewer connections than there are threads.
-struct ThreadLanes<'a, R: Ring>(Vec<Option<Thread<'a, R>>>);
+struct ThreadLanes<'a>(Vec<Option<Box<dyn engine::Lane + 'a>>>);
 
-impl<'a, R: Ring> ThreadLanes<'a, R> {
+impl<'a> ThreadLanes<'a> {
     /// That of thread `index`, with its connections open.
-    fn new(
+    fn new<R: Ring + 'a>(
         ring: fn() -> Result<R, Errno>,
         jobs: &'a [Job],
         barriers: &'a [Barrier<'a>],
         index: u32,
-    ) -> Result<ThreadLanes<'a, R>, Errno> {
+    ) -> Result<ThreadLanes<'a>, Errno> {
         let of = |(job, barrier): (&'a Job, &'a Barrier<'a>)| {
             if index >= job.plan.threads() {
                 return Ok(None);
             }
-            let thread = Thread::new(ring()?, job, barrier, index, 0);
-            let mut thread = thread.in_round(0, job.busy_poll);
-            thread.open();
-            Ok(Some(thread))
+            let mut lane = engine::lane(ring()?, job, barrier, index);
+            lane.open();
+            Ok(Some(lane))
         };
         let lanes: Result<Vec<_>, Errno> = jobs.iter().zip(barriers).map(of).collect();
         Ok(ThreadLanes(lanes?))
@@ -304,8 +302,8 @@ impl<'a, R: Ring> ThreadLanes<'a, R> {
 
     /// Its share of a slice.
     fn share(&mut self, order: SliceOrder) -> Option<SliceShare> {
-        let thread = self.0.get_mut(order.lane)?.as_mut()?;
-        Some(thread.slice(order.length, order.number))
+        let lane = self.0.get_mut(order.lane)?.as_mut()?;
+        Some(lane.slice(order.length, order.number))
     }
 
     /// Does its share of each slice that is asked for, until none is any more.

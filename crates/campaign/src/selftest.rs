@@ -190,6 +190,7 @@ fn plan_of(plan: &Plan, at: Endpoint) -> Plan {
             connect: PATIENCE,
         },
         sources: Vec::new(),
+        security: None,
         expect: Expect::default(),
         server: None,
         ..plan.clone()

@@ -14,7 +14,9 @@ use campaign::{CompareOutcome, CompareView};
 use commits::OfCommit;
 use indicatif::ProgressBar;
 use kernel::signals;
-use plan::{Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Draft, Load, Plan};
+use plan::{
+    Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Draft, Load, Plan, Target,
+};
 use record::{Answers, Comparison, Library, RegressionAnswer};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -233,6 +235,9 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
     draft
         .seed
         .get_or_insert_with(|| kernel::clock::realtime().as_nanos() as u64);
+    if comparing.https || comparing.servers.iter().any(|it| it.contains("https://")) {
+        draft.is_partly_encrypted = true;
+    }
     let mut servers = match of_commits {
         [] => servers(&draft, comparing)?,
         built => servers_of_commits(&draft, comparing, built)?,
@@ -338,7 +343,8 @@ fn server(draft: &Draft, comparing: &Comparing, text: &str, urls: &mut usize) ->
     if text.contains(PORT) {
         let address = free_port()?;
         let path = comparing.path.as_deref().unwrap_or("/");
-        draft.urls = vec![format!("http://{address}{path}")];
+        let scheme = if comparing.https { "https" } else { "http" };
+        draft.urls = vec![format!("{scheme}://{address}{path}")];
         let command = text.replace(PORT, &address.port().to_string());
         draft.command = ["sh", "-c", &command].map(str::to_owned).to_vec();
     } else if text.contains(char::is_whitespace) || text.is_empty() || text.starts_with(['.', '/'])
@@ -370,7 +376,10 @@ fn server(draft: &Draft, comparing: &Comparing, text: &str, urls: &mut usize) ->
 /// The load of an open loop at `rate`, with as many connections as such a load has.
 fn open_loop(plan: &Plan, rate: &str) -> Result<Load> {
     let mut draft = Draft::new(plan::Habits::RUN);
-    draft.urls = vec![format!("http://{}/", plan.target.authority)];
+    let Target {
+        scheme, authority, ..
+    } = &plan.target;
+    draft.urls = vec![format!("{scheme}://{authority}/")];
     draft.set("rate", rate).map_err(anyhow::Error::msg)?;
     Ok(draft.plan(&ThisMachine)?.load)
 }

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 #[rustfmt::skip]
 const FOREIGN: &[(&[&str], &str)] = &[
     (&["-z"], "write -d 10s for the duration"),
-    (&["-k", "--insecure"], "connections are kept alive by default (-k of ab), and https is not spoken (-k of curl)"),
+    (&["-k"], "connections are kept alive by default (-k of ab); write --insecure to accept any certificate (-k of curl)"),
+    (&["-E"], "write --cert FILE and --key FILE for a client certificate"),
     (&["--latency"], "percentiles of latency are always printed"),
     (&["--slo"], "`weigh sweep --slo` searches the highest rate at which it holds; `weigh run --require` judges one run"),
     (&["--workers", "--size", "--order", "--interleaved", "--resume", "--wide"], "`weigh run` measures one load; `weigh sweep` has it"),

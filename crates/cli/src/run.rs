@@ -150,6 +150,9 @@ pub fn show_exchange(plan: Plan) -> Result<Exit> {
     let (probe, mut shown) = engine::probe(&mut ring, &plan, seq, 1, stop.flag())?;
     let shown = shown.pop().context("there is no request")?;
     let mut text = format!("* connected to {}\n", probe.endpoint);
+    if let Some(encryption) = &probe.encryption {
+        text.push_str(&format!("* encrypted: {encryption}\n"));
+    }
     text.push_str(&quoted("> ", &shown.request_head));
     text.push_str(&quoted_body("> ", &shown.request_body));
     text.push_str(&quoted("< ", &shown.response_head));

@@ -253,6 +253,64 @@ fn a_unix_socket_is_as_good() {
 }
 
 #[test]
+fn encrypted_requests_are_counted_as_the_servers_count_them() {
+    on_each(Kind::ALL, |kind| {
+        for flags in [
+            "-n 2503 -c 7 -t 2 --rounds 2",
+            "-n 300 -c 2 --rounds 2 --requests-per-connection 7",
+            "-n 200 -c 5 -t 2 --rounds 2 --no-keepalive --connect lazy",
+            "-n 200 -c 5 --rounds 2 --no-keepalive --connect lazy --tls-resume off",
+            "-d 300ms --rounds 1 --warmup 0ms --rate 500 -c 20",
+            "-n 600 -c 3 --rounds 1 --pipeline 4",
+        ] {
+            let server = Server::start(Site::encrypted(kind));
+            let weighing = weigh(&server.site, SMALL, flags, &[]);
+            let log = server.stop();
+            weighing.all_well(weighing.run.sent_total.measure);
+            weighing.agrees_with(&log);
+            // Apache counts them encrypted (mod_logio, "after SSL/TLS on output"), and lighttpd's come from where files are read.
+            if kind == Kind::Nginx {
+                weighing.agrees_in_bytes_with(kind, &log);
+            }
+            agrees_in_handshakes(&weighing, flags);
+        }
+    });
+}
+
+/// That every connection had its handshake, of the kind that was wanted.
+fn agrees_in_handshakes(weighing: &Weighing, flags: &str) {
+    let tally = weighing.tally();
+    let handshakes = tally.connects.handshakes.as_ref().expect("handshakes");
+    assert_eq!(handshakes.count(), tally.connects.established, "{flags}");
+    let resumed = handshakes.resumed.count();
+    match flags {
+        flags if flags.contains("--tls-resume off") => assert_eq!(resumed, 0),
+        flags if flags.contains("--no-keepalive") => assert!(resumed > 300, "{handshakes:?}"),
+        _ => {}
+    }
+    let agreed = &handshakes.agreed;
+    // nginx 1.22 has TLS 1.2 alone, the others 1.3.
+    let versions = ["TLSv1.2", "TLSv1.3"];
+    let is_known = |each: &record::Agreed| versions.contains(&&each.encryption.version[..]);
+    assert!(
+        agreed.len() == 1 && agreed.iter().all(is_known),
+        "{agreed:?}"
+    );
+}
+
+#[test]
+fn large_bodies_come_whole_and_unchanged_through_encryption() {
+    on_each(Kind::ALL, |kind| {
+        let server = Server::start(Site::encrypted(kind));
+        let expected = server.site.big();
+        let flags = format!("-n 40 -c 4 --rounds 1 --expect @{}", expected.display());
+        let weighing = weigh(&server.site, BIG, &flags, &[]);
+        weighing.all_well(40);
+        weighing.agrees_with(&server.stop());
+    });
+}
+
+#[test]
 fn a_server_that_weigh_starts_is_weighed_and_leaves_nothing_behind() {
     on_each(Kind::ALL, |kind| {
         let site = Site::new(kind);

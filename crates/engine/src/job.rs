@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
-use wire::{Opening, Source};
+use wire::tls::{self, Trust};
+use wire::{Opening, Source, Stack};
 
 /// Why a plan could not be made ready.
 #[derive(Debug, Error)]
@@ -22,6 +23,9 @@ pub enum JobError {
         /// Why.
         error: std::io::Error,
     },
+    /// Connections cannot be secured as the plan wants it.
+    #[error("{0}")]
+    Security(String),
     /// The file of requests holds none (any more).
     #[error("--urls holds no request; the file was changed after it was checked")]
     NoRequest,
@@ -46,6 +50,8 @@ pub struct Job {
     pub(crate) common_body: Vec<u8>,
     pub(crate) ports: u32,
     pub(crate) nodelay: bool,
+    /// What kind of connections it opens.
+    pub(crate) stack: Stack,
 }
 
 impl Job {
@@ -69,6 +75,10 @@ impl Job {
         let expected = plan.expect.body.as_ref().map(|body| read(&body.path));
         let expected = expected.transpose()?;
         let is_long = |each: &Prepared| !each.body.is_empty() || each.head.len() > SEGMENT;
+        let stack = match &plan.security {
+            None => Stack::default(),
+            Some(security) => Stack::secured(secured(security)?),
+        };
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
             busy_poll: busy_poll(&plan, &endpoint),
@@ -83,6 +93,7 @@ impl Job {
             prepared,
             expected,
             common_body,
+            stack,
         })
     }
 
@@ -90,6 +101,29 @@ impl Job {
     pub(crate) fn has_several(&self) -> bool {
         self.labels.len() > 1
     }
+}
+
+/// How connections are secured, by the files that the plan names.
+fn secured(security: &plan::Security) -> Result<tls::Security, JobError> {
+    let trust = match &security.cacert {
+        _ if security.insecure => Trust::Anyone,
+        None => Trust::System,
+        Some(path) => Trust::Issuers(read(path)?),
+    };
+    let identity = match &security.cert {
+        None => None,
+        Some(cert) => {
+            let key = security.key.as_ref().unwrap_or(cert);
+            Some((read(cert)?, read(key)?))
+        }
+    };
+    let settings = tls::Settings {
+        name: security.name.clone(),
+        trust,
+        identity,
+        resume: security.resume == plan::Resume::On,
+    };
+    tls::Security::new(&settings).map_err(JobError::Security)
 }
 
 /// What surely goes into one TCP segment; of more than that Nagle's algorithm may hold back the last part.

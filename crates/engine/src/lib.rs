@@ -45,4 +45,4 @@ pub use busy_poll::busy_poll;
 pub use job::{Job, JobError};
 pub use probe::{PROBED, ProbeError, Shown, Unexpected, probe};
 pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round};
-pub use thread::{SliceLength, SliceShare, Thread, ThreadResult};
+pub use thread::{Lane, SliceLength, SliceShare, Thread, ThreadResult, lane};

@@ -7,15 +7,22 @@ use crate::job::{Job, JobError};
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Event, Ring, Token};
 use plan::{Endpoint, Expect, Plan};
+use record::Encryption;
 use std::fmt;
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Usual, Violation};
+use wire::{
+    Connection, Ending, ExchangeId, Handshake, Head, Opening, Sink, Source, Violation, Visitor,
+    is_encrypted,
+};
 
 /// The most of a body that is kept to be shown.
 const BODY_SHOWN: usize = 64 * 1024;
+
+/// How many of the first bytes that come are kept.
+const FIRST: usize = 16;
 
 /// How often a wait looks whether it is to stop.
 const POLL: Nanos = Nanos::from_millis(50);
@@ -34,6 +41,14 @@ pub enum ProbeError {
     /// The user did not wait any longer.
     #[error("interrupted before the server responded")]
     Interrupted,
+    /// A connection was accepted, and could not be secured.
+    #[error("{authority} cannot be asked: {why}")]
+    Handshake {
+        /// The target.
+        authority: String,
+        /// What has failed, and what may help.
+        why: String,
+    },
     /// None of the target's addresses accepted a connection.
     #[error("{authority} cannot be reached: {}; is the server running?", list(.failed))]
     Unreachable {
@@ -69,6 +84,8 @@ pub struct Shown {
     pub fault: Option<String>,
     /// From the start of the connect to the end of the response.
     pub took: Nanos,
+    /// What its connection's handshake agreed on, where there was one.
+    pub handshake: Option<Handshake>,
     /// Why the load would count this response as an error, if it would.
     pub unexpected: Option<Unexpected>,
 }
@@ -101,6 +118,8 @@ struct Transcript<'a> {
     differs: bool,
     /// How it ended, once it has.
     result: Option<Result<(), Violation>>,
+    /// The first bytes that came.
+    first_bytes: Vec<u8>,
 }
 
 impl Transcript<'_> {
@@ -117,6 +136,16 @@ impl Transcript<'_> {
         let whole = |expected: &[u8]| expected.len() as u64 == self.shown.body_length;
         let differs = self.differs || !self.expected.is_none_or(whole);
         let shown = &mut self.shown;
+        let body = match shown.status {
+            400 => &shown.response_body[..],
+            _ => &[],
+        };
+        if shown.handshake.is_none() && is_encrypted(&self.first_bytes, body) {
+            let why = "the server wants encrypted requests here; write https://".to_owned();
+            shown.fault = Some(why.clone());
+            shown.unexpected = Some(Unexpected::Failed(why));
+            return self.shown;
+        }
         shown.unexpected = if self.result != Some(Ok(())) {
             Some(Unexpected::Failed(shown.fault.clone().unwrap_or_default()))
         } else if !expect.holds(shown.status) {
@@ -159,6 +188,17 @@ impl Sink for Transcript<'_> {
     }
 }
 
+/// Hears of no exchange, where there is none.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn first(&mut self, _: ExchangeId) {}
+    fn head(&mut self, _: ExchangeId, _: &Head<'_>) {}
+    fn body(&mut self, _: ExchangeId, _: &[u8]) {}
+    fn done(&mut self, _: ExchangeId, _: Ending) {}
+    fn unanswered(&mut self, _: ExchangeId, _: Ending) {}
+}
+
 /// Sends the plan's first requests, at most `most`, one after the other and each on a connection of its own, with `{seq}`
 /// from `seq` on, to the first of the target's addresses that accepts a connection. Takes at most about twice as long as
 /// one exchange may. The [`Shown`] are those that were sent, at least one.
@@ -183,7 +223,17 @@ pub fn probe<R: Ring>(
         let begun = prober.ring.now();
         match prober.connect() {
             Ok(()) => {
-                let shown = prober.exchanges(begun, job.first_requests(seq, most));
+                let requests = job.first_requests(seq, most);
+                let exchanges = Exchanges {
+                    prober,
+                    begun,
+                    requests,
+                };
+                let shown = job.stack.choose(exchanges);
+                let shown = shown.map_err(|why| ProbeError::Handshake {
+                    authority: plan.target.authority.clone(),
+                    why,
+                })?;
                 return match shown.is_empty() {
                     true => Err(JobError::NoRequest.into()),
                     false => Ok((summary(plan, endpoint, failed, &shown), shown)),
@@ -199,6 +249,22 @@ pub fn probe<R: Ring>(
     Err(ProbeError::Unreachable { authority, failed })
 }
 
+/// The exchanges of a probe, over whatever connections.
+struct Exchanges<'a, R> {
+    prober: Prober<'a, R>,
+    begun: Instant,
+    requests: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl<'a, R: Ring> Visitor<'a> for Exchanges<'_, R> {
+    type Output = Result<Vec<Shown>, String>;
+
+    fn visit<C: Connection<'a> + 'a>(mut self, shared: C::Shared) -> Self::Output {
+        self.prober
+            .exchanges::<C>(&shared, self.begun, self.requests)
+    }
+}
+
 /// What probes one address, a connection at a time.
 struct Prober<'a, R> {
     ring: &'a mut R,
@@ -210,7 +276,15 @@ struct Prober<'a, R> {
 impl<R: Ring> Prober<'_, R> {
     /// Sends `requests`, the first on the connection whose opening was begun at `begun`, and closes it at once after each, so that its port is
     /// there for the load. A connection that cannot be opened any more ends it.
-    fn exchanges(&mut self, mut begun: Instant, requests: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<Shown> {
+    ///
+    /// # Errors
+    /// The first could not be secured.
+    fn exchanges<'c, C: Connection<'c>>(
+        &mut self,
+        shared: &C::Shared,
+        mut begun: Instant,
+        requests: Vec<(Vec<u8>, Vec<u8>)>,
+    ) -> Result<Vec<Shown>, String> {
         let limit = self.ring.now() + self.job.plan.timeouts.exchange * 2;
         let mut shown = Vec::new();
         for (head, body) in requests {
@@ -221,14 +295,57 @@ impl<R: Ring> Prober<'_, R> {
                 self.ring.now()
             };
             if !shown.is_empty() && (is_over || self.connect().is_err()) {
-                return shown;
+                break;
             }
-            let mut one = self.exchange(head, body);
+            let mut connection = C::sharing(1, shared);
+            let ready = self.shake_hands(&mut connection);
+            if let Err(why) = ready {
+                self.ring.close(SOCKET, Closing::Reset);
+                match shown.is_empty() {
+                    true => return Err(why),
+                    false => break,
+                }
+            }
+            let mut one = self.exchange(connection, head, body);
             one.took = self.ring.now() - begun;
             shown.push(one);
             self.ring.close(SOCKET, Closing::Reset);
         }
-        shown
+        Ok(shown)
+    }
+
+    /// The handshake, where there is one.
+    fn shake_hands<'c, C: Connection<'c>>(&mut self, connection: &mut C) -> Result<(), String> {
+        let sentence = |connection: &C, violation| {
+            let sentence = || verdict::kind(violation).sentence().to_owned();
+            connection.complaint().unwrap_or_else(sentence)
+        };
+        let begun = connection.begin();
+        begun.map_err(|violation| sentence(connection, violation))?;
+        let limit = self.job.plan.timeouts.connect;
+        let deadline = self.ring.now() + limit;
+        self.send(connection)?;
+        while !connection.is_ready() {
+            match self.event(deadline) {
+                None => {
+                    let limit = units::span(limit);
+                    return Err(format!("the handshake was not over within {limit}"));
+                }
+                Some(Event::Received) => {
+                    let received = connection.receive(self.ring.received(), &mut Nothing);
+                    let sent = self.send(connection);
+                    received.map_err(|violation| sentence(connection, violation))?;
+                    sent?;
+                }
+                Some(Event::Ended) => {
+                    return Err(sentence(connection, Violation::ClosedInHandshake));
+                }
+                Some(Event::Writable) => self.send(connection)?,
+                Some(Event::Failed(errno)) => return Err(format!("{errno} in the handshake")),
+                Some(Event::Connected | Event::Incoming) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Opens the connection, or says why it could not be.
@@ -273,19 +390,25 @@ impl<R: Ring> Prober<'_, R> {
     }
 
     /// One exchange on the open connection.
-    fn exchange(&mut self, head: Vec<u8>, body: Vec<u8>) -> Shown {
+    fn exchange<'c, C: Connection<'c>>(
+        &mut self,
+        mut connection: C,
+        head: Vec<u8>,
+        body: Vec<u8>,
+    ) -> Shown {
         let timeout = self.job.plan.timeouts.exchange;
         let mut transcript = Transcript {
             shown: Shown {
                 request_head: head.clone(),
                 request_body: body.clone(),
+                handshake: connection.handshake(),
                 ..Shown::default()
             },
             expected: self.job.expected.as_deref(),
             differs: false,
             result: None,
+            first_bytes: Vec::new(),
         };
-        let mut connection = Usual::sharing(1, &Default::default());
         let opening = Opening {
             is_head: head.starts_with(b"HEAD "),
             head: Source::Own(head),
@@ -304,8 +427,15 @@ impl<R: Ring> Prober<'_, R> {
                     result = Err(format!("no complete response within {limit}"));
                 }
                 Some(Event::Received) => {
-                    let received = connection.receive(self.ring.received(), &mut transcript);
+                    let bytes = self.ring.received();
+                    if transcript.first_bytes.is_empty() {
+                        transcript.first_bytes = bytes[..bytes.len().min(FIRST)].to_vec();
+                    }
+                    let received = connection.receive(bytes, &mut transcript);
                     transcript.note(received);
+                    if transcript.result.is_none() {
+                        result = self.send(&mut connection);
+                    }
                 }
                 Some(Event::Ended) => drop(connection.end(&mut transcript)),
                 Some(Event::Writable) => result = self.send(&mut connection),
@@ -323,7 +453,7 @@ impl<R: Ring> Prober<'_, R> {
     }
 
     /// Sends what the kernel takes.
-    fn send(&mut self, connection: &mut Usual<'_>) -> Result<(), String> {
+    fn send<'c, C: Connection<'c>>(&mut self, connection: &mut C) -> Result<(), String> {
         while connection.has_outgoing() {
             let mut slices = [IoSlice::new(&[]); 2];
             let filled = connection.outgoing(&mut slices);
@@ -354,6 +484,11 @@ fn summary(
         failed,
         request_head: text(&first.request_head),
         response_head: (!first.response_head.is_empty()).then(|| text(&first.response_head)),
+        encryption: first.handshake.map(|handshake| Encryption {
+            version: handshake.version.to_owned(),
+            cipher: handshake.cipher.to_owned(),
+            key_exchange: handshake.key_exchange.map(str::to_owned),
+        }),
         took: (first.status != 0).then_some(first.took),
         status: (first.status != 0).then_some(first.status),
         body_length: first.body_length,

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use thiserror::Error;
 use units::{Instant, Nanos};
+use wire::{Connection, Visitor};
 
 /// A generator thread's stack: its buffers are on the heap, so that many threads stay cheap.
 const STACK: usize = 256 * 1024;
@@ -178,11 +179,36 @@ fn live<R: Ring>(
         barrier.end();
     })?;
     let pinned = job.plan.pin.then(|| pin(thread)).flatten();
-    let thread = Thread::new(ring, job, barrier, thread, rep.seq);
-    let mut result = thread.in_round(rep.index, job.busy_poll).run();
+    let mut result = job.stack.choose(Life {
+        ring,
+        job,
+        barrier,
+        thread,
+        rep,
+    });
     result.accounts.cpu_pinned = pinned;
     barrier.end();
     Ok(result)
+}
+
+/// The life of a thread, with whatever connections.
+struct Life<'p, R> {
+    ring: R,
+    job: &'p Job,
+    barrier: &'p Barrier<'p>,
+    thread: u32,
+    rep: Rep,
+}
+
+impl<'p, R: Ring> Visitor<'p> for Life<'p, R> {
+    type Output = ThreadResult;
+
+    fn visit<C: Connection<'p> + 'p>(self, shared: C::Shared) -> ThreadResult {
+        let Rep { index, seq } = self.rep;
+        let thread =
+            Thread::<R, C>::over(shared, self.ring, self.job, self.barrier, self.thread, seq);
+        thread.in_round(index, self.job.busy_poll).run()
+    }
 }
 
 /// Holds the calling thread on one of the CPUs this process may use.

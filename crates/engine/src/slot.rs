@@ -3,10 +3,12 @@
 //! ```text
 //!            offer             Connected
 //!   Closed ---------> Connecting ------> Open --+
-//!     ^  ^                | failed         |    | exchanges come and go
-//!     |  |  retry         v                |    |
-//!     |  +------------ Backoff             +<---+
-//!     +------------------------------------+ closed by either side
+//!     ^  ^             |  |  |             ^  |  | exchanges come and go
+//!     |  |             |  |  v             |  |  |
+//!     |  |             |  | Handshaking ---+  +<-+
+//!     |  |  retry      v  v failed            |
+//!     |  +------------ Backoff                |
+//!     +---------------------------------------+ closed by either side
 //! ```
 
 use record::SentTotal;
@@ -23,6 +25,8 @@ pub(crate) enum State {
     Closed,
     /// A connect is under way since this moment.
     Connecting(Instant),
+    /// Connected, and a handshake is under way since this moment; the connect took so long.
+    Handshaking(Instant, Nanos),
     /// Usable.
     Open,
     /// The last connect failed; the next may be tried at this moment.

@@ -23,7 +23,7 @@ mod tending;
 // and load in slices, where servers are loaded in turn.
 mod slicing;
 
-pub use slicing::{SliceLength, SliceShare};
+pub use slicing::{Lane, SliceLength, SliceShare, lane};
 
 use crate::accounts::Accounts;
 use crate::barrier::{Barrier, SyncPoint};
@@ -127,13 +127,20 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Thread `index` of the round that `barrier` was made for, with connections of the usual protocol. `seq` is the first `{seq}` no
     /// earlier round has used.
     pub fn new(ring: R, job: &'p Job, barrier: &'p Barrier<'p>, index: u32, seq: u64) -> Self {
-        Thread::over(ring, job, barrier, index, seq)
+        Thread::over(Default::default(), ring, job, barrier, index, seq)
     }
 }
 
 impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
-    /// As [`Thread::new`], with connections of any protocol.
-    pub fn over(ring: R, job: &'p Job, barrier: &'p Barrier<'p>, index: u32, seq: u64) -> Self {
+    /// As [`Thread::new`], with connections of any kind, which are made of `shared`.
+    pub fn over(
+        shared: C::Shared,
+        ring: R,
+        job: &'p Job,
+        barrier: &'p Barrier<'p>,
+        index: u32,
+        seq: u64,
+    ) -> Self {
         let plan = &job.plan;
         let threads = plan.threads();
         let slots = share(u64::from(plan.connections()), index, threads);
@@ -147,7 +154,6 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         let capacity = slots.saturating_mul(u64::from(plan.protocol.pipeline));
         let stalls = StallDetector::new((!plan.load.is_open()).then_some(capacity));
         let watchdog = Watchdog::new((!ring.is_virtual()).then(|| accounts.meter()));
-        let shared = C::Shared::default();
         Thread {
             slots: (0..slots)
                 .map(|_| Slot::new(plan.protocol.pipeline, &shared))

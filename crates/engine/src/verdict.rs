@@ -57,6 +57,7 @@ macro_rules! kinds {
 kinds! {
     NotHttp BadHead HeadTooLarge TooManyHeaders TooManyInterim BadContentLength BadTransferEncoding BothLengths
     BadChunk BadTrailers TrailersTooLarge ClosedBeforeResponse ClosedInHead ClosedInBody UnexpectedBytes Abandoned
+    Alert Certificate NoHandshake BadHandshake ClosedInHandshake BadRecord CutOff
 }
 
 /// A response that broke a rule, or ended early.
@@ -72,6 +73,11 @@ pub(crate) fn status(status: u16) -> Fault {
         _ => Kind::StatusUnexpected,
     };
     fault(Step::Verdict, kind, Blame::Server)
+}
+
+/// A handshake that took too long.
+pub(crate) fn handshake_timeout(local: bool) -> Fault {
+    fault(Step::Handshake, Kind::HandshakeTimeout, far_side(local))
 }
 
 /// No complete response in time.

@@ -160,7 +160,7 @@ impl<'p> Connection<'p> for Interleaved {
         unreachable!("nothing is sent unframed")
     }
 
-    fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn outgoing<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         slices[0] = IoSlice::new(&self.queued);
         1
     }
@@ -211,7 +211,7 @@ impl<'p> Connection<'p> for Interleaved {
         Vec::new()
     }
 
-    fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
+    fn receive(&mut self, input: &mut [u8], sink: &mut impl Sink) -> Result<(), Violation> {
         self.input.extend_from_slice(input);
         while let Some(frame) = next_frame(&mut self.input) {
             self.take(frame, sink);
@@ -344,7 +344,7 @@ fn round(requests: u64, server: Server) -> (Round, Server) {
     let barrier = Barrier::new(1, &stop);
     let shared = Shared(Arc::new(Mutex::new(server)));
     let sim = Sim::with(1, shared.clone(), Options::default());
-    let result = Thread::<_, Interleaved>::over(sim, &job, &barrier, 0, 0).run();
+    let result = Thread::<_, Interleaved>::over((), sim, &job, &barrier, 0, 0).run();
     let seen = std::mem::take(&mut *shared.0.lock().unwrap());
     (assemble(0, vec![result]), seen)
 }

@@ -18,6 +18,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
         cost::BUSY,
         setting::SCHEDULE,
         times::OPEN,
+        times::HANDSHAKES,
         cost::SERVER,
         cost::REQUEST_CPU,
         cost::PER_CPU,

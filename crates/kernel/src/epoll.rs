@@ -514,8 +514,8 @@ impl Ring for Epoll {
     }
 
     #[inline]
-    fn received(&self) -> &[u8] {
-        &self.buffer[..self.received]
+    fn received(&mut self) -> &mut [u8] {
+        &mut self.buffer[..self.received]
     }
 }
 

@@ -175,8 +175,8 @@ pub trait Ring {
     /// The next completion of those that the last `wait` found.
     fn next(&mut self) -> Option<Completion>;
 
-    /// The bytes of the `Received` that `next` returned last.
-    fn received(&self) -> &[u8];
+    /// The bytes of the `Received` that `next` returned last; they may be written over.
+    fn received(&mut self) -> &mut [u8];
 }
 
 /// What a server needs besides: to accept, to send files, to pause, to know when bytes came.

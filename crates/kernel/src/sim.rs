@@ -222,8 +222,8 @@ impl<P: Peer> Ring for Sim<P> {
     }
 
     #[inline(never)]
-    fn received(&self) -> &[u8] {
-        &self.received
+    fn received(&mut self) -> &mut [u8] {
+        &mut self.received
     }
 }
 

@@ -386,8 +386,11 @@ impl Ring for Uring {
     }
 
     #[inline]
-    fn received(&self) -> &[u8] {
-        self.lent.map_or(&[], |lent| self.buffers.bytes(lent))
+    fn received(&mut self) -> &mut [u8] {
+        match self.lent {
+            Some(lent) => self.buffers.bytes(lent),
+            None => &mut [],
+        }
     }
 }
 

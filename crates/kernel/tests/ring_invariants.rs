@@ -188,7 +188,7 @@ fn invariant_3_bytes_come_in_order_then_the_end_once<B: Bench>(bench: &B) {
             Event::Connected => {}
             Event::Received => {
                 assert!(!ended[index] && !ring.received().is_empty());
-                for &byte in ring.received() {
+                for &mut byte in ring.received() {
                     assert_eq!(
                         byte,
                         pattern(got[index]),

@@ -4,7 +4,7 @@ use crate::secrets::{Secrets, WITHHELD};
 use crate::settings::Choice;
 use crate::{
     Conditions, Connect, Endpoint, Expect, Load, Observe, Popularity, Protocol, Request, Requests,
-    Requirement, Stop, Sweep, Target, Timeouts,
+    Requirement, Security, Stop, Sweep, Target, Timeouts,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct Plan {
     pub connect: Connect,
     /// How HTTP is spoken.
     pub protocol: Protocol,
+    /// How connections are secured; none with http.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<Security>,
     /// When waiting ends.
     pub timeouts: Timeouts,
     /// Local addresses to connect from, in turn; empty: the kernel chooses (and on loopback we move on by ourselves
@@ -233,6 +236,7 @@ impl Plan {
             threads: 1,
             connect: Connect::Eager,
             protocol: Protocol::default(),
+            security: None,
             timeouts: Timeouts {
                 exchange: Nanos::from_secs(10),
                 connect: Nanos::from_secs(5),

@@ -8,7 +8,7 @@ use crate::settings::settings;
 use crate::url::{self, Url};
 use crate::{
     Arrivals, Arriving, Axis, Connect, Endpoint, Level, Load, Nesting, Plan, PlanError, Request,
-    Requests, Requirement, ServerCommand, Stop, Sweep, Target,
+    Requests, Requirement, Security, ServerCommand, Stop, Sweep, Target,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -107,6 +107,9 @@ pub struct Draft {
     pub rounds: Option<u32>,
     pub warmup: Option<Nanos>,
     pub connect: Option<Connect>,
+    pub security: Security,
+    /// What is said of encryption is for other targets, where this one is not encrypted.
+    pub is_partly_encrypted: bool,
     pub seed: Option<u64>,
     pub command: Vec<String>,
     pub ready_within: Nanos,
@@ -189,6 +192,13 @@ impl Draft {
         let common = self.common_request(environment)?;
         let (target, requests) = self.requested(common, environment)?;
         let expect = self.expected(environment)?;
+        let host = self.urls.first().map(|text| url::url(text)).transpose()?;
+        let host = host.map_or(String::new(), |url| url.host);
+        let security = std::mem::take(&mut self.security);
+        let security = match self.is_partly_encrypted && target.scheme == "http" {
+            true => None,
+            false => security.of(&target.scheme, &host)?,
+        };
         let load = self.load(environment);
         let level = self
             .axes
@@ -235,6 +245,7 @@ impl Draft {
                 even: *arrivals == Arrivals::Constant,
             };
         }
+        plan.security = security;
         plan.settle = self.warmup.is_none() && plan.can_settle();
         let plan = Plan {
             target,

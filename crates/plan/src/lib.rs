@@ -53,7 +53,8 @@ pub use pacing::{Pacing, Stretch};
 pub use popularity::{Popularity, Ranks};
 pub use requirement::{Bound, Comparison, Conditions, Operator, Requirement, RequirementError};
 pub use settings::{
-    Body, Choice, Connect, Group, Protocol, Request, Requests, Setting, Takes, Timeouts, Version,
+    Body, Choice, Connect, Group, Protocol, Request, Requests, Resume, Security, Setting, Takes,
+    Timeouts, Version,
 };
 pub use share::{share, share_in_lots};
 pub use shell::shell_word;

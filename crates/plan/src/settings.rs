@@ -12,12 +12,14 @@ mod criteria;
 mod load;
 mod output;
 mod request;
+mod security;
 mod server;
 mod sweep;
 mod target;
 
 pub use connections::{Connect, Protocol, Timeouts, Version};
 pub use request::{Body, Request, Requests, header};
+pub use security::{Resume, Security};
 
 use crate::{Axis, Draft, Plan};
 use std::fmt::Display;
@@ -133,6 +135,7 @@ pub enum Group {
     Request,
     Load,
     Connections,
+    Security,
     Server,
     Criteria,
     Sweep,
@@ -142,11 +145,12 @@ pub enum Group {
 
 impl Group {
     /// The groups of a load, in the order in which they are listed.
-    pub const ALL: [Group; 8] = [
+    pub const ALL: [Group; 9] = [
         Group::Target,
         Group::Request,
         Group::Load,
         Group::Connections,
+        Group::Security,
         Group::Server,
         Group::Criteria,
         Group::Sweep,
@@ -160,6 +164,7 @@ impl Group {
             Group::Request => "Request",
             Group::Load => "Load",
             Group::Connections => "Connections",
+            Group::Security => "Encryption (https)",
             Group::Server => "Server",
             Group::Criteria => "Pass and fail criteria",
             Group::Sweep => "Sweep",
@@ -176,6 +181,7 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
         request::ROWS,
         load::ROWS,
         connections::ROWS,
+        security::ROWS,
         server::ROWS,
         criteria::ROWS,
         sweep::ROWS,

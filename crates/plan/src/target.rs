@@ -7,7 +7,7 @@ pub use units::Endpoint;
 /// The server under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// `http` (others come later).
+    /// `http` or `https`.
     pub scheme: String,
     /// The authority as the URL named it; it goes into `Host`.
     pub authority: String,

@@ -8,6 +8,8 @@ use std::path::Path;
 /// A URL, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
+    /// `http` or `https`.
+    pub scheme: &'static str,
     /// Host and port as the URL writes them.
     pub authority: String,
     /// The host, without brackets.
@@ -33,15 +35,15 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
     let uri: Uri = whole.parse().map_err(|error: http::uri::InvalidUri| {
         wrong(&format!("{error}; write http://host:port/path"))
     })?;
-    match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => {
-            return Err(PlanError(format!(
-                "`{text}`: https comes later; weigh speaks plain http for now"
-            )));
+    let (scheme, usual_port) = match uri.scheme_str() {
+        Some("http") => ("http", 80),
+        Some("https") => ("https", 443),
+        _ => {
+            return Err(wrong(
+                "only http and https are spoken; write http://host:port/path",
+            ));
         }
-        _ => return Err(wrong("only http is spoken; write http://host:port/path")),
-    }
+    };
     let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
     if authority.as_str().contains('@') {
         return Err(wrong("give the credentials with --user NAME:PASSWORD"));
@@ -56,7 +58,7 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
         None if authority.as_str() != authority.host() => {
             return Err(wrong("its port is not a number from 1 to 65535"));
         }
-        None => 80,
+        None => usual_port,
     };
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let slash = if path.starts_with('/') { "" } else { "/" };
@@ -74,6 +76,7 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
         return Err(PlanError(numeric_host(&host, has_port, whole)));
     }
     Ok(Url {
+        scheme,
         authority: authority.to_string(),
         host,
         port,
@@ -119,6 +122,12 @@ pub(crate) fn target(
 ) -> Result<Target, PlanError> {
     let none = || PlanError("no URL is given; try `weigh run http://127.0.0.1:8080/`".into());
     let first = urls.first().ok_or_else(none)?;
+    if let Some(other) = urls.iter().find(|url| url.scheme != first.scheme) {
+        return Err(PlanError(format!(
+            "the URLs name {}:// and {}://; one run loads one of them",
+            first.scheme, other.scheme
+        )));
+    }
     let is_other = |url: &&Url| (&url.host, url.port) != (&first.host, first.port);
     if let Some(other) = urls.iter().find(is_other) {
         return Err(PlanError(format!(
@@ -131,7 +140,7 @@ pub(crate) fn target(
         None => endpoints(first, resolve, environment)?,
     };
     Ok(Target {
-        scheme: "http".into(),
+        scheme: first.scheme.into(),
         authority: first.authority.clone(),
         endpoints,
     })
@@ -182,6 +191,7 @@ mod tests {
     fn urls_are_taken_apart_or_refused() {
         let is = |authority: &str, host: &str, port, path: &str| {
             Some(Url {
+                scheme: "http",
                 authority: authority.into(),
                 host: host.into(),
                 port,
@@ -202,7 +212,7 @@ mod tests {
                 "http://a/{seq}?r={random}",
                 is("a", "a", 80, "/{seq}?r={random}"),
             ),
-            ("https://a/", None),
+            ("ftp://a/", None),
             ("ftp://a/", None),
             ("http://", None),
             ("http://a:0/", None),

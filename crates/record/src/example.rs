@@ -582,6 +582,7 @@ fn probe(plan: &Plan) -> Probe {
         response_head: Some(
             "HTTP/1.1 200 OK\r\nServer: example\r\nContent-Type: text/html\r\nContent-Length: 100\r\n\r\n".into(),
         ),
+        encryption: None,
         took: None,
         status: Some(200),
         body_length: BODY_BYTES,

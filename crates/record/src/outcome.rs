@@ -35,6 +35,8 @@ pub enum Step {
     Queue,
     /// Opening the connection.
     Connect,
+    /// Securing the connection that is open.
+    Handshake,
     /// Sending the request.
     Send,
     /// Waiting for, and reading, the head of the response.
@@ -105,11 +107,19 @@ kinds! {
     OutOfPorts "out_of_ports" "no local port was free" false,
     OutOfDescriptors "out_of_descriptors" "no file descriptor was free" false,
     OutOfMemory "out_of_memory" "the kernel had no memory or buffers for it" false,
+    HandshakeTimeout "handshake_timeout" "the handshake took longer than --connect-timeout" true,
+    Alert "alert" "the server refused the handshake with an alert" false,
+    Certificate "certificate" "the server's certificate was not accepted" false,
+    NoHandshake "no_handshake" "the server did not speak TLS" false,
+    BadHandshake "bad_handshake" "the handshake failed" false,
+    ClosedInHandshake "closed_in_handshake" "the server closed in the middle of the handshake" false,
     Reset "reset" "the connection was reset" false,
     NetworkLost "network_lost" "the network lost the connection" false,
     ClosedBeforeResponse "closed_before_response" "the server closed without sending a response" false,
     ClosedInHead "closed_in_head" "the server closed in the middle of the head" false,
     ClosedInBody "closed_in_body" "the server closed in the middle of the body" false,
+    BadRecord "bad_record" "the encryption was broken: a malformed record, or an alert" false,
+    CutOff "cut_off" "the server closed without ending TLS, so that the body may be cut off" false,
     Abandoned "abandoned" "was pipelined behind a response that ended the connection" false,
     NotHttp "not_http" "the response was not HTTP" false,
     BadHead "bad_head" "the head of the response was malformed" false,

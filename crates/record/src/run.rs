@@ -79,6 +79,9 @@ pub struct Probe {
     pub request_head: String,
     /// The response's head as text; none when none came.
     pub response_head: Option<String>,
+    /// How its connection was encrypted; none where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<crate::Encryption>,
     /// From the start of the connect to the end of the response; none in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<Nanos>,

@@ -396,8 +396,11 @@ pub struct Connects {
     pub failed: Faults,
     /// Those of `established` that were opened inside the window.
     pub in_window: u64,
-    /// From the start of the connect to the connection usable.
+    /// From the start of the connect to the connection open, before a handshake.
     pub time: Histogram,
+    /// What handshakes took and agreed on; none where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
     /// Those of `established` that the peer ended while nothing was under way on them.
     #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub lost_idle: u64,
@@ -411,6 +414,96 @@ pub struct Connects {
     pub open_peak: u64,
 }
 
+/// The handshakes that succeeded, between the connect and the first request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Handshakes {
+    /// How long those took that checked a certificate, from the connection open to the connection usable.
+    pub full: Histogram,
+    /// How long those took that went on from an earlier connection's.
+    pub resumed: Histogram,
+    /// What they agreed on, with how many did; in order of first occurrence.
+    pub agreed: Vec<Agreed>,
+}
+
+/// How a connection is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Encryption {
+    /// The version, as `TLSv1.3`.
+    pub version: String,
+    /// The cipher suite, by its IANA name.
+    pub cipher: String,
+    /// The group of the key exchange, as `X25519`; none where no new key was exchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_exchange: Option<String>,
+}
+
+impl Encryption {
+    fn is(&self, version: &str, cipher: &str, key_exchange: Option<&str>) -> bool {
+        self.version == version
+            && self.cipher == cipher
+            && self.key_exchange.as_deref() == key_exchange
+    }
+}
+
+impl std::fmt::Display for Encryption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.version, self.cipher)?;
+        self.key_exchange
+            .iter()
+            .try_for_each(|group| write!(f, " {group}"))
+    }
+}
+
+/// What so many handshakes agreed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Agreed {
+    /// What.
+    #[serde(flatten)]
+    pub encryption: Encryption,
+    /// How many.
+    pub count: u64,
+}
+
+impl Handshakes {
+    /// Counts one that agreed on this.
+    pub fn note(&mut self, version: &str, cipher: &str, key_exchange: Option<&str>) {
+        self.add(version, cipher, key_exchange, 1);
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.full.count() + self.resumed.count()
+    }
+
+    fn add(&mut self, version: &str, cipher: &str, key_exchange: Option<&str>, count: u64) {
+        let mut known = self.agreed.iter_mut();
+        match known.find(|known| known.encryption.is(version, cipher, key_exchange)) {
+            Some(known) => plus(&mut known.count, count),
+            None => self.agreed.push(Agreed {
+                encryption: Encryption {
+                    version: version.to_owned(),
+                    cipher: cipher.to_owned(),
+                    key_exchange: key_exchange.map(str::to_owned),
+                },
+                count,
+            }),
+        }
+    }
+
+    fn merge(&mut self, other: &Handshakes) {
+        self.full.merge(&other.full);
+        self.resumed.merge(&other.resumed);
+        for each in &other.agreed {
+            let Encryption {
+                version,
+                cipher,
+                key_exchange,
+            } = &each.encryption;
+            self.add(version, cipher, key_exchange.as_deref(), each.count);
+        }
+    }
+}
+
 impl Connects {
     fn merge(&mut self, other: &Connects) {
         plus(&mut self.attempted, other.attempted);
@@ -418,6 +511,9 @@ impl Connects {
         self.failed.merge(&other.failed);
         plus(&mut self.in_window, other.in_window);
         self.time.merge(&other.time);
+        if let Some(others) = &other.handshakes {
+            self.handshakes.get_or_insert_default().merge(others);
+        }
         plus(&mut self.lost_idle, other.lost_idle);
         plus(&mut self.unserved, other.unserved);
         plus(&mut self.open_at_start, other.open_at_start);

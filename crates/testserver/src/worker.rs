@@ -261,6 +261,7 @@ impl<R: PausableRing> Worker<R> {
 
     fn receive(&mut self, token: Token) {
         self.now = self.ring.now();
+        let received = self.ring.received_at();
         let input = self.ring.received();
         self.log.bytes_received += input.len() as u64;
         let Some(connection) = self.connections.get(token) else {
@@ -271,7 +272,7 @@ impl<R: PausableRing> Worker<R> {
             reading: &mut connection.reading,
             behaviour: &mut self.behaviour,
             log: &mut self.log,
-            received: self.ring.received_at(),
+            received,
             read: self.now,
         };
         let result = connection

@@ -98,10 +98,52 @@ pub enum Scope {
     Connection,
 }
 
+/// What a handshake agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handshake {
+    /// The version, as `TLSv1.3`.
+    pub version: &'static str,
+    /// The cipher suite, by its IANA name.
+    pub cipher: &'static str,
+    /// The group of the key exchange, as `X25519`; none where no new key was exchanged.
+    pub key_exchange: Option<&'static str>,
+    /// It went on from an earlier connection's, without a certificate.
+    pub is_resumed: bool,
+}
+
 /// The client's side of one connection, whatever its protocol. It owns no socket and reads no clock.
 pub trait Connection<'p>: std::fmt::Debug {
     /// What connections of one thread share.
-    type Shared: Default;
+    type Shared;
+
+    /// Whether there is a handshake before the first exchange.
+    const HAS_HANDSHAKE: bool = false;
+
+    /// The socket is connected: what begins the handshake, where there is one, is to be sent.
+    ///
+    /// # Errors
+    /// It cannot begin.
+    fn begin(&mut self) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// Whether the handshake is over, or there is none.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// What the handshake agreed on, once it is over; none where there is none.
+    fn handshake(&self) -> Option<Handshake> {
+        None
+    }
+
+    /// Why it has failed, as a part of a sentence, where more is known than the [`Violation`] says.
+    fn complaint(&self) -> Option<String> {
+        None
+    }
+
+    /// The owner is about to close the socket in good order: what tells the peer so, if anything does, is to be sent.
+    fn close(&mut self) {}
 
     /// Returns a new connection on which at most `most` exchanges (at least one) may be open at a time.
     fn sharing(most: u32, shared: &Self::Shared) -> Self;
@@ -133,7 +175,7 @@ pub trait Connection<'p>: std::fmt::Debug {
 
     /// Fills `slices` from the front with what is to be sent, and returns how many it filled. Two slices hold one
     /// request; with fewer slices than parts the rest is offered next time.
-    fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize;
+    fn outgoing<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize;
 
     /// The socket has taken the first `bytes` bytes of what [`Connection::outgoing`] offered; `begun` is called for each exchange of which
     /// the first byte was among them.
@@ -170,13 +212,13 @@ pub trait Connection<'p>: std::fmt::Debug {
     /// An empty buffer for the next [`Source::Own`](crate::Source::Own), with the capacity of one that was sent, if there is one.
     fn spare(&mut self) -> Vec<u8>;
 
-    /// Bytes have come. All of them are consumed; of what is incomplete no more is kept than the protocol allows.
+    /// Bytes have come, which it may write over. All of them are consumed; of what is incomplete no more is kept than the protocol allows.
     ///
     /// # Errors
     /// What the peer did wrong. The connection is dead: every exchange that was open is done, the one that was
     /// being answered with this violation, the others as [`Violation::Abandoned`]. When nothing was open
     /// (bytes beyond the last response) the violation ends no exchange, and the error is all that tells of it.
-    fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation>;
+    fn receive(&mut self, input: &mut [u8], sink: &mut impl Sink) -> Result<(), Violation>;
 
     /// The peer has ended its side in good order. Completes a body that lasts until then.
     ///

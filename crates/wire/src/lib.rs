@@ -1,7 +1,7 @@
 //! Bytes <-> meaning, sans-IO.
 //!
-//! In scope: the client and the server role of HTTP/1.1, the encoding of requests and responses, the vocabulary
-//! of what a peer can do wrong. Out of scope: sockets, clocks, threads, statistics. The caller passes in what has come
+//! In scope: the client and the server role of HTTP/1.1, the encoding of requests and responses, what may lie between a protocol and
+//! its socket (TLS, on the client's side), the vocabulary of what a peer can do wrong. Out of scope: sockets, clocks, threads, statistics. The caller passes in what has come
 //! and asks what to send; stamps, timeouts and blame are the caller's.
 //!
 //! ```
@@ -33,14 +33,21 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod choice;
 mod connection;
+mod filter;
 pub mod http1;
 mod inline_deque;
 mod request;
+pub mod tls;
 mod violation;
 
-pub use connection::{Connection, Ending, ExchangeId, Head, Opening, Scope, Sink, Source};
+pub use choice::{Stack, Visitor};
+pub use connection::{
+    Connection, Ending, ExchangeId, Handshake, Head, Opening, Scope, Sink, Source,
+};
+pub use filter::{Filter, Filtered, RECORD};
 pub use http1::{Client as Usual, HeadCache, Message};
 pub use inline_deque::InlineDeque;
 pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid};
-pub use violation::{Step, Violation};
+pub use violation::{Step, Violation, is_encrypted};

@@ -3,6 +3,14 @@
 //! It says what was seen on the wire and nothing about whose doing it was: blame needs to know who closed the
 //! socket and why, and that is the holder's knowledge. Names and sentences for people are the holder's, too.
 
+/// Whether what a server answers a plain request with says that it wants an encrypted one: an alert of TLS (RFC 8446 §6), or the words
+/// of nginx and Apache.
+pub fn is_encrypted(first_bytes: &[u8], body: &[u8]) -> bool {
+    const WORDS: [&[u8]; 2] = [b"sent to HTTPS port", b"SSL-enabled server port"];
+    let says = |words: &&[u8]| body.windows(words.len()).any(|part| part == *words);
+    first_bytes.starts_with(&[21, 3]) || WORDS.iter().any(|words| says(words))
+}
+
 /// How far an exchange had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
@@ -50,6 +58,20 @@ pub enum Violation {
     ClosedInBody,
     /// Bytes that answer nothing: before the request, after the response's end, or a body where there is none.
     UnexpectedBytes,
+    /// The peer ended the handshake with an alert.
+    Alert,
+    /// The peer's certificate is not accepted.
+    Certificate,
+    /// The peer's first bytes in the handshake are not of it: it speaks something else.
+    NoHandshake,
+    /// The peer broke a rule of the handshake, or offers nothing that both can.
+    BadHandshake,
+    /// The connection was closed in good order within the handshake.
+    ClosedInHandshake,
+    /// What came after the handshake could not be opened: a malformed or forged record, or an alert.
+    BadRecord,
+    /// The connection was closed without the word that nothing more would come, so that what was read may be cut off.
+    CutOff,
     /// The exchange stood behind another one that closed or broke the connection.
     Abandoned,
 }

@@ -19,7 +19,7 @@ fn opening(head: &'static str, body: &'static str) -> Opening<'static> {
 }
 
 /// What is offered when there is room for `room` slices, a bar between them.
-fn offered(connection: &Client<'_>, room: usize) -> String {
+fn offered(connection: &mut Client<'_>, room: usize) -> String {
     let mut slices = vec![IoSlice::new(&[]); room];
     let filled = connection.outgoing(&mut slices);
     slices[..filled]
@@ -44,16 +44,19 @@ fn what_is_offered_goes_on_where_the_socket_stopped() {
     connection.open(ExchangeId(0), opening("head0", "body0"));
     connection.open(ExchangeId(1), opening("head1", ""));
     connection.open(ExchangeId(2), opening("head2", "body2"));
-    assert_eq!(offered(&connection, 16), "head0|body0|head1|head2|body2");
-    assert_eq!(offered(&connection, 2), "head0|body0");
+    assert_eq!(
+        offered(&mut connection, 16),
+        "head0|body0|head1|head2|body2"
+    );
+    assert_eq!(offered(&mut connection, 2), "head0|body0");
     connection.sent(0, |_| {});
-    assert_eq!(offered(&connection, 2), "head0|body0");
+    assert_eq!(offered(&mut connection, 2), "head0|body0");
     connection.sent(2, |_| {});
-    assert_eq!(offered(&connection, 16), "ad0|body0|head1|head2|body2");
+    assert_eq!(offered(&mut connection, 16), "ad0|body0|head1|head2|body2");
     connection.sent(3, |_| {});
-    assert_eq!(offered(&connection, 2), "body0|head1");
+    assert_eq!(offered(&mut connection, 2), "body0|head1");
     connection.sent(6, |_| {});
-    assert_eq!(offered(&connection, 16), "ead1|head2|body2");
+    assert_eq!(offered(&mut connection, 16), "ead1|head2|body2");
     connection.sent(14, |_| {});
     assert!(!connection.has_outgoing());
     assert_eq!((connection.capacity(), connection.in_flight()), (0, 3));
@@ -97,7 +100,7 @@ fn after_an_early_answer_the_rest_of_the_request_is_sent_before_the_next() {
     assert_eq!(connection.receive(NONE, &mut witness), OK);
     assert_eq!(endings(&witness), [(OK, Step::Body)]);
     assert_eq!((connection.in_flight(), connection.capacity()), (0, 0));
-    assert_eq!(offered(&connection, 2), "dy0");
+    assert_eq!(offered(&mut connection, 2), "dy0");
     connection.sent(3, |_| {});
     assert_eq!(connection.capacity(), 1);
 }
@@ -113,7 +116,7 @@ fn when_an_answer_closes_only_its_own_request_is_sent_to_the_end() {
     assert_eq!(connection.receive(head, &mut witness), OK);
     assert!(connection.closing());
     assert_eq!((connection.capacity(), connection.in_flight()), (0, 2));
-    assert_eq!(offered(&connection, 4), "body0");
+    assert_eq!(offered(&mut connection, 4), "body0");
     assert_eq!(connection.receive(b"hi", &mut witness), OK);
     assert!(!connection.has_outgoing());
     assert_eq!(
@@ -172,7 +175,7 @@ fn what_is_abandoned_is_done_with_the_owners_reason_and_the_step_it_had_reached(
     assert_eq!(connection.receive(b"swallowed", &mut witness), OK);
     connection.reset();
     connection.open(ExchangeId(2), opening("head2", ""));
-    assert_eq!(offered(&connection, 2), "head2");
+    assert_eq!(offered(&mut connection, 2), "head2");
     connection.sent(5, |_| {});
     assert_eq!(connection.receive(NONE, &mut witness), OK);
     assert_eq!(witness.done(), 3);
@@ -214,7 +217,7 @@ fn unanswered(sent: usize, pieces: &[&[u8]], is_end: bool) -> Vec<String> {
     let mut witness = Witness::default();
     for piece in pieces {
         assert_eq!(connection.receive(piece, &mut witness), OK);
-        let rest = offered(&connection, 16).len();
+        let rest = offered(&mut connection, 16).len();
         connection.sent(rest.min(1), |_| {});
     }
     if is_end {

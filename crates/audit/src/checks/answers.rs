@@ -218,6 +218,7 @@ mod tests {
             failed: Vec::new(),
             request_head: String::new(),
             response_head: Some(head.into()),
+            encryption: None,
             took: None,
             status: Some(301),
             body_length: 0,

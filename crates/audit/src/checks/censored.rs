@@ -85,7 +85,11 @@ fn remedy(kinds: &[(Kind, u64)]) -> &'static str {
     let are_all = |wanted: &[Kind]| kinds.iter().all(|(kind, _)| wanted.contains(kind));
     if are_all(&[Kind::ConnectTimeout]) {
         "Look at the server's listen backlog and the network, or wait longer with --connect-timeout"
-    } else if are_all(&[Kind::NeverSent, Kind::ConnectTimeout]) {
+    } else if are_all(&[
+        Kind::NeverSent,
+        Kind::ConnectTimeout,
+        Kind::HandshakeTimeout,
+    ]) {
         "Find out why connects failed, and whether the server still runs"
     } else if are_all(&[Kind::Unfinished]) {
         "Let the run complete"

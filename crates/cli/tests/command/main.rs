@@ -11,6 +11,7 @@ mod counts;
 mod died;
 mod doctor;
 mod documented;
+mod encrypted;
 mod faults;
 mod gate;
 mod hanging;

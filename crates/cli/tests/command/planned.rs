@@ -30,6 +30,12 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("--rounds", "--rounds 7", "rounds 7"),
     ("--warmup", "--warmup 77ms", "warmup 77 ms"),
     ("--connect", "--connect lazy", "connect lazy"),
+    // They need an https target, and files: tls.rs has them.
+    ("--cacert", "", ""),
+    ("--insecure", "", ""),
+    ("--cert", "", ""),
+    ("--key", "", ""),
+    ("--tls-resume", "", ""),
     ("--pin", "--pin", "pin yes"),
     ("--ring", "--ring epoll", "ring epoll"),
     ("--spin", "--spin always", "spin always"),

@@ -7,8 +7,16 @@ use std::process::Command;
 const CASES: &[(&[&str], &[&str])] = &[
     // whom to ask
     (&[], &["no URL is given"]),
-    (&["https://@/"], &["https", "comes later"]),
-    (&["ftp://@/"], &["ftp://", "only http is spoken"]),
+    (
+        &["http://@/", "--insecure"],
+        &["--insecure has no effect", "https://"],
+    ),
+    (&["https://@/", "--key", "k"], &["--key", "--cert"]),
+    (
+        &["https://@/", "--cacert", "/no/such"],
+        &["/no/such", "cannot be read"],
+    ),
+    (&["ftp://@/"], &["ftp://", "only http and https are spoken"]),
     (&["http://"], &["`http://` is not a URL"]),
     (&["http://a b/"], &["`http://a b/` is not a URL"]),
     (&["http://@/ä"], &["is not a URL", "percent-encoded"]),

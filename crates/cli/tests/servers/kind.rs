@@ -73,6 +73,10 @@ fn nginx(folder: &str, listen: &Listen) -> String {
     let listen = match listen {
         Listen::Port(port) => format!("127.0.0.1:{port}"),
         Listen::Unix(path) => format!("unix:{}", path.display()),
+        Listen::Tls(port) => format!(
+            "127.0.0.1:{port} ssl; ssl_session_cache shared:all:1m; ssl_certificate {folder}/site.pem; \
+             ssl_certificate_key {folder}/site.pem"
+        ),
     };
     format!(
         r#"daemon off; worker_processes 2; user root; pid {folder}/pid; error_log stderr error;
@@ -91,9 +95,14 @@ http {{
 }
 
 fn lighttpd(folder: &str, listen: &Listen) -> String {
-    let listen = match listen {
-        Listen::Port(port) => format!("server.bind = \"127.0.0.1\"\nserver.port = {port}"),
-        Listen::Unix(path) => format!("server.bind = \"{}\"", path.display()),
+    let at = |port| format!("server.bind = \"127.0.0.1\"\nserver.port = {port}");
+    let (listen, tls) = match listen {
+        Listen::Port(port) => (at(port), ""),
+        Listen::Unix(path) => (format!("server.bind = \"{}\"", path.display()), ""),
+        Listen::Tls(port) => {
+            let tls = format!("ssl.engine = \"enable\"\nssl.pemfile = \"{folder}/site.pem\"");
+            (format!("{}\n{tls}", at(port)), ", \"mod_openssl\"")
+        }
     };
     format!(
         r#"{listen}
@@ -101,7 +110,7 @@ server.document-root = "{folder}/www"
 server.max-worker = 2
 server.errorlog = "/dev/stderr"
 server.upload-dirs = ( "{folder}/state" )
-server.modules = ( "mod_accesslog", "mod_cgi" )
+server.modules = ( "mod_accesslog", "mod_cgi"{tls} )
 server.stream-response-body = 2
 accesslog.filename = "{folder}/access.log"
 accesslog.format = "%m %U%q %s %O %I"
@@ -113,8 +122,15 @@ cgi.assign = ( ".sh" => "/bin/sh" )
 
 /// Apache refuses to serve as root, so its workers are somebody else's and the site is readable for all.
 fn apache(folder: &str, listen: &Listen) -> String {
-    let Listen::Port(port) = listen else {
-        unreachable!("Apache listens on ports only");
+    let (port, module, tls) = match listen {
+        Listen::Port(port) => (port, None, String::new()),
+        Listen::Tls(port) => {
+            let tls = format!(
+                "SSLEngine on\nSSLCertificateFile {folder}/site.pem\nSSLCertificateKeyFile {folder}/site.pem\n"
+            );
+            (port, Some("ssl"), tls)
+        }
+        Listen::Unix(_) => unreachable!("Apache listens on ports only"),
     };
     let modules = [
         "mpm_event",
@@ -125,11 +141,12 @@ fn apache(folder: &str, listen: &Listen) -> String {
         "deflate",
     ];
     let modules: String = modules
-        .iter()
+        .into_iter()
+        .chain(module)
         .map(|name| format!("LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n"))
         .collect();
     format!(
-        r#"{modules}ServerRoot {folder}
+        r#"{modules}{tls}ServerRoot {folder}
 ServerName localhost
 Listen 127.0.0.1:{port}
 PidFile {folder}/pid

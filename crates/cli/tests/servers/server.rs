@@ -55,7 +55,9 @@ impl Server {
         let ended = self.child.exited();
         assert!(ended.is_none(), "the server ended: {}", self.output());
         match self.site.listen() {
-            Listen::Port(port) => TcpStream::connect(("127.0.0.1", *port)).is_ok(),
+            Listen::Port(port) | Listen::Tls(port) => {
+                TcpStream::connect(("127.0.0.1", *port)).is_ok()
+            }
             Listen::Unix(path) => UnixStream::connect(path).is_ok(),
         }
     }

@@ -27,6 +27,8 @@ pub const CHUNKED: fn(Kind) -> (&'static str, &'static str) = |kind| match kind 
 pub enum Listen {
     Port(u16),
     Unix(PathBuf),
+    /// Encrypted, with the certificate and its key in `site.pem`; the certificate alone in `cert.pem`.
+    Tls(u16),
 }
 
 /// A folder made ready for a server of one kind.
@@ -41,6 +43,11 @@ impl Site {
     /// A site on a free loopback port.
     pub fn new(kind: Kind) -> Site {
         Site::listening(kind, |_| Listen::Port(free_port()))
+    }
+
+    /// A site on a free loopback port, encrypted.
+    pub fn encrypted(kind: Kind) -> Site {
+        Site::listening(kind, |_| Listen::Tls(free_port()))
     }
 
     /// A site on a Unix-domain socket.
@@ -68,6 +75,13 @@ impl Site {
         let numbers: String = (0..20_000).map(|number| format!("{number}\n")).collect();
         let script =
             "printf 'Content-Type: text/plain\\r\\n\\r\\none\\n'; sleep 0; printf 'two\\n'\n";
+        if let Listen::Tls(_) = self.listen {
+            let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+            let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
+            let (cert, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+            fs::write(self.path("cert.pem"), &cert)?;
+            fs::write(self.path("site.pem"), cert + &key)?;
+        }
         fs::write(self.path("www/100.html"), [b'x'; 100])?;
         fs::write(self.big(), big())?;
         fs::write(self.path("www/numbers.txt"), numbers)?;
@@ -108,6 +122,7 @@ impl Site {
         match self.listen {
             Listen::Port(port) => format!("http://127.0.0.1:{port}{path}"),
             Listen::Unix(_) => format!("http://localhost{path}"),
+            Listen::Tls(port) => format!("https://127.0.0.1:{port}{path}"),
         }
     }
 }

@@ -32,8 +32,10 @@ pub fn weigh(site: &Site, path: &str, flags: &str, command: &[String]) -> Weighi
     ]);
     weigh.arg("--output").arg(&record).arg(site.url(path));
     weigh.args(flags.split_whitespace());
-    if let Listen::Unix(socket) = site.listen() {
-        weigh.arg("--unix").arg(socket);
+    match site.listen() {
+        Listen::Unix(socket) => drop(weigh.arg("--unix").arg(socket)),
+        Listen::Tls(_) => drop(weigh.arg("--cacert").arg(site.path("cert.pem"))),
+        Listen::Port(_) => {}
     }
     if !command.is_empty() {
         weigh.arg("--").args(command);

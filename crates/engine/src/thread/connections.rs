@@ -5,9 +5,10 @@ use crate::recorder::Cut;
 use crate::slot::State;
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Ring, Token};
-use record::Blame;
+use record::{Blame, Step};
 use std::cmp::Reverse;
-use units::Instant;
+use std::io::IoSlice;
+use units::{Instant, Nanos};
 use wire::{Connection, Violation};
 
 impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
@@ -47,16 +48,31 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     pub(super) fn connected(&mut self, index: u32) {
         let at = self.ring.now();
         self.clock = at;
+        let slot = &mut self.slots[index as usize];
+        let State::Connecting(since) = slot.state else {
+            return;
+        };
+        let took = at - since;
+        self.recorder.tally.connects.time.record(took.as_nanos());
+        if let Err(violation) = slot.connection.begin() {
+            return self.handshake_failed(index, verdict::violation(violation, Step::Handshake));
+        }
+        if slot.connection.is_ready() {
+            return self.established(index, at, took);
+        }
+        slot.state = State::Handshaking(at, took);
+        self.flush(index);
+    }
+
+    /// The connection is usable at `at`, `took` after its connect began.
+    fn established(&mut self, index: u32, at: Instant, took: Nanos) {
         self.connecting -= 1;
         self.open += 1;
+        if let Some(schedule) = &mut self.schedule {
+            schedule.free(index, at, took);
+        }
         let connects = &mut self.recorder.tally.connects;
         let slot = &mut self.slots[index as usize];
-        if let State::Connecting(since) = slot.state {
-            connects.time.record((at - since).as_nanos());
-            if let Some(schedule) = &mut self.schedule {
-                schedule.free(index, at, at - since);
-            }
-        }
         connects.established += 1;
         connects.in_window += u64::from(at >= self.recorder.start && at < self.recorder.end);
         connects.open_peak = connects.open_peak.max(self.open);
@@ -69,6 +85,64 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             self.open_exchange(index, pending);
         }
         self.offer(index, at);
+    }
+
+    /// Bytes have come at `at` to a connection whose handshake is under way.
+    #[cold]
+    pub(super) fn shake_hands(&mut self, index: u32, at: Instant) {
+        let State::Handshaking(since, connect) = self.slots[index as usize].state else {
+            return;
+        };
+        let bytes = self.ring.received();
+        let delivered = self.slots[index as usize].deliver(
+            &mut self.exchanges,
+            &mut self.recorder,
+            at,
+            None,
+            |connection, sink| connection.receive(bytes, sink),
+        );
+        if let Err(violation) = delivered.result {
+            self.say_goodbye(index);
+            let fault = verdict::violation(violation, Step::Handshake);
+            return self.handshake_failed(index, fault);
+        }
+        self.flush(index);
+        let slot = &self.slots[index as usize];
+        // Sending may have failed, and with it the handshake.
+        if !matches!(slot.state, State::Handshaking(..)) || !slot.connection.is_ready() {
+            return;
+        }
+        if let Some(handshake) = slot.connection.handshake() {
+            let took = (at - since).as_nanos();
+            let handshakes = &mut self.recorder.tally.connects.handshakes;
+            let handshakes = handshakes.get_or_insert_default();
+            let time = match handshake.is_resumed {
+                true => &mut handshakes.resumed,
+                false => &mut handshakes.full,
+            };
+            time.record(took);
+            handshakes.note(handshake.version, handshake.cipher, handshake.key_exchange);
+        }
+        self.established(index, at, connect + (at - since));
+    }
+
+    /// Sends what a connection still has to say before its socket is closed, as far as the kernel takes it.
+    fn say_goodbye(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if !slot.blocked && slot.connection.has_outgoing() {
+            let mut slices = [IoSlice::new(&[]); 2];
+            let filled = slot.connection.outgoing(&mut slices);
+            let _ = self.ring.send(Token(index), &slices[..filled]); // it is closed in any case
+        }
+    }
+
+    /// A handshake has failed: with it the connect.
+    #[cold]
+    pub(super) fn handshake_failed(&mut self, index: u32, fault: record::Fault) {
+        self.ring.close(Token(index), Closing::Reset);
+        self.slots[index as usize].vacate();
+        self.connecting -= 1;
+        self.connect_failed(index, fault);
     }
 
     /// A connect has failed: it takes the exchange that waited for it along, and the slot waits before the next.
@@ -94,6 +168,11 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     pub(super) fn ended(&mut self, index: u32) {
         let at = self.ring.now();
         self.clock = at;
+        let slot = &mut self.slots[index as usize];
+        if let State::Handshaking(..) = slot.state {
+            let fault = verdict::violation(Violation::ClosedInHandshake, Step::Handshake);
+            return self.handshake_failed(index, fault);
+        }
         self.note_end(index);
         let slot = &mut self.slots[index as usize];
         // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
@@ -118,6 +197,9 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                 self.ring.close(Token(index), Closing::Reset);
                 self.connecting -= 1;
                 self.connect_failed(index, verdict::connect(errno, self.is_local()));
+            }
+            State::Handshaking(..) => {
+                self.handshake_failed(index, verdict::socket(errno, Step::Handshake));
             }
             State::Open => {
                 self.note_end(index);
@@ -165,8 +247,12 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             );
             self.under_way -= delivered.ended;
         }
+        if C::HAS_HANDSHAKE && matches!(how, Closing::Orderly) && !matches!(cut, Cut::Dead(_)) {
+            slot.connection.close();
+            self.say_goodbye(index);
+        }
         self.ring.close(Token(index), how);
-        slot.vacate();
+        self.slots[index as usize].vacate();
         if let Some(schedule) = &mut self.schedule {
             schedule.idle.remove(index);
             self.end_session(index, Some(cut));
@@ -184,10 +270,10 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         for index in 0..self.slots.len() as u32 {
             match self.slots[index as usize].state {
                 State::Open => self.leave(index, cut),
-                State::Connecting(_) => {
+                State::Connecting(_) | State::Handshaking(..) => {
                     self.ring.close(Token(index), Closing::Reset);
                     self.connecting -= 1;
-                    self.slots[index as usize].state = State::Closed;
+                    self.slots[index as usize].vacate();
                 }
                 State::Closed | State::Backoff(_) => {}
             }

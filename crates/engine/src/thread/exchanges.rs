@@ -18,6 +18,9 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     pub(super) fn receive(&mut self, index: u32) {
         let at = self.ring.now();
         self.clock = at;
+        if C::HAS_HANDSHAKE && matches!(self.slots[index as usize].state, State::Handshaking(..)) {
+            return self.shake_hands(index, at);
+        }
         let bytes = self.ring.received();
         let slot = &mut self.slots[index as usize];
         let Delivered {
@@ -94,7 +97,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                     self.connect(index);
                 }
             }
-            State::Closed | State::Connecting(_) | State::Backoff(_) => {}
+            State::Closed | State::Connecting(_) | State::Handshaking(..) | State::Backoff(_) => {}
         }
     }
 
@@ -211,7 +214,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     #[inline]
     fn flush_by<const SLICES: usize>(&mut self, index: u32) {
         loop {
-            let slot = &self.slots[index as usize];
+            let slot = &mut self.slots[index as usize];
             if !slot.connection.has_outgoing() || slot.blocked {
                 return;
             }

@@ -1,6 +1,8 @@
 //! Load in short slices, for servers that are loaded in turn: connections stay open between them, counts begin anew in each.
 
 use super::Thread;
+use crate::barrier::Barrier;
+use crate::job::Job;
 use crate::quota::Quota;
 use crate::recorder::{Cut, Recorder};
 use crate::stalls::StallDetector;
@@ -10,7 +12,7 @@ use kernel::accounts::thread_cpu;
 use plan::{Connect, Stretch};
 use record::{Blame, Slice, Tally};
 use units::{Instant, Nanos};
-use wire::Connection;
+use wire::{Connection, Visitor};
 
 /// How long a slice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -23,13 +25,10 @@ pub struct SliceLength {
     pub most: Nanos,
 }
 
-impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
+/// One thread's part of a load that goes on slice by slice, with whatever connections.
+pub trait Lane {
     /// Opens its connections, where the plan wants them before the load: those that can be opened.
-    pub fn open(&mut self) {
-        if self.job.plan.connect == Connect::Eager {
-            self.connect_all();
-        }
-    }
+    fn open(&mut self);
 
     /// Loads the server for its share of a slice and follows what was sent to its end, each request for as long as it may take. The
     /// connections stay open. `number` is the slice's, from which an open loop's arrivals follow. The server's CPU time is for the
@@ -37,7 +36,48 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     ///
     /// # Panics
     /// When the counts do not balance, which is a bug of ours.
-    pub fn slice(&mut self, length: SliceLength, number: u32) -> SliceShare {
+    fn slice(&mut self, length: SliceLength, number: u32) -> SliceShare;
+}
+
+/// Thread `index` of a load that goes on slice by slice, its connections not open yet.
+pub fn lane<'p, R: Ring + 'p>(
+    ring: R,
+    job: &'p Job,
+    barrier: &'p Barrier<'p>,
+    index: u32,
+) -> Box<dyn Lane + 'p> {
+    job.stack.choose(Opener {
+        ring,
+        job,
+        barrier,
+        index,
+    })
+}
+
+struct Opener<'p, R> {
+    ring: R,
+    job: &'p Job,
+    barrier: &'p Barrier<'p>,
+    index: u32,
+}
+
+impl<'p, R: Ring + 'p> Visitor<'p> for Opener<'p, R> {
+    type Output = Box<dyn Lane + 'p>;
+
+    fn visit<C: Connection<'p> + 'p>(self, shared: C::Shared) -> Box<dyn Lane + 'p> {
+        let thread = Thread::<R, C>::over(shared, self.ring, self.job, self.barrier, self.index, 0);
+        Box::new(thread.in_round(0, self.job.busy_poll))
+    }
+}
+
+impl<'p, R: Ring, C: Connection<'p>> Lane for Thread<'p, R, C> {
+    fn open(&mut self) {
+        if self.job.plan.connect == Connect::Eager {
+            self.connect_all();
+        }
+    }
+
+    fn slice(&mut self, length: SliceLength, number: u32) -> SliceShare {
         self.begin_anew(number);
         let cpu = thread_cpu();
         let start = self.clock;
@@ -68,7 +108,9 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             cpu,
         }
     }
+}
 
+impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// A new account; what happened to idle connections since the last slice is seen to before.
     fn begin_anew(&mut self, number: u32) {
         self.clock = self.ring.now();

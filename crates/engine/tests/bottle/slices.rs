@@ -1,7 +1,7 @@
 //! Load in slices: two servers loaded in turn by one thread each, over connections that stay open.
 
 use super::*;
-use engine::SliceLength;
+use engine::{Lane, SliceLength};
 
 const LENGTH: SliceLength = SliceLength {
     least: Nanos::from_millis(100),

@@ -65,14 +65,14 @@ pub(super) const COUNTS: &[Figure] = &[
 /// Bytes and connections.
 #[rustfmt::skip]
 pub(super) const TRAFFIC: &[Figure] = &[
-    Figure::new("bytes_received", Unit::Bytes, "bytes of responses: heads, framing and bodies",
+    Figure::new("bytes_received", Unit::Bytes, "bytes of responses: heads, framing and bodies; with https before encryption",
         |f, _| count(f.summary.bytes_received)).class(Counts).csv("bytes_received"),
     Figure::new("bytes_received_per_s", Unit::Bytes, "bytes of responses per second of the measure windows",
         |f, _| {
             let per_second = f.summary.bytes_received as f64 / f.summary.duration_s;
             count(per_second.is_finite().then_some(per_second as u64))
         }).class(Rps).cell("received/s", 9, Plain, Sized),
-    Figure::new("bytes_sent", Unit::Bytes, "bytes of requests",
+    Figure::new("bytes_sent", Unit::Bytes, "bytes of requests; with https before encryption",
         |f, _| count(f.summary.bytes_sent)).class(Counts).csv("bytes_sent"),
     Figure::new("connections.opened", Unit::Count, "connections established, warm-up included",
         |f, _| count(f.tally().connects.established)).class(Counts).csv("connections_opened"),

@@ -24,6 +24,38 @@ pub(super) const LATENCY: &[Figure] = &[
         |f, _| text(bounds(f))).csv("latency_at_least").of_requests(),
 ];
 
+/// The handshakes of https.
+#[rustfmt::skip]
+pub(super) const HANDSHAKES: &[Figure] = &[
+    Figure::new("handshakes.full", Unit::Count,
+        "TLS handshakes in which the server showed its certificate, warm-up included; this and the next three only with https",
+        |f, _| samples(full(f))).class(Counts).absent(unsecured),
+    Figure::new("handshakes.resumed", Unit::Count, "TLS handshakes that resumed an earlier session, warm-up included",
+        |f, _| samples(resumed(f))).class(Counts).absent(unsecured),
+    Figure::times("handshake_us.{p}", "{p} of full TLS handshakes, from the connection open to the connection usable",
+        "handshakes", full).class(Latency).repeats().absent(unsecured),
+    Figure::times("handshake_resumed_us.{p}", "{p} of resumed TLS handshakes, likewise",
+        "handshakes", resumed).class(Latency).repeats().absent(unsecured),
+];
+
+fn full<'f>(f: &'f Figures<'_>) -> Option<&'f Histogram> {
+    let handshakes = f.tally().connects.handshakes.as_ref()?;
+    Some(&handshakes.full)
+}
+
+fn resumed<'f>(f: &'f Figures<'_>) -> Option<&'f Histogram> {
+    let handshakes = f.tally().connects.handshakes.as_ref()?;
+    Some(&handshakes.resumed)
+}
+
+/// Says why there was no handshake.
+fn unsecured(f: &Figures<'_>) -> Option<String> {
+    f.plan
+        .security
+        .is_none()
+        .then(|| "exists only with https".to_owned())
+}
+
 const ENDS: &[Statistic] = &[Statistic::At(Percentile::P50), TAIL[0]];
 const TAIL: &[Statistic] = &[Statistic::At(Percentile::P99)];
 

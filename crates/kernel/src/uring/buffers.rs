@@ -70,11 +70,11 @@ impl Buffers {
 
     /// What the kernel wrote into a buffer before it handed it over.
     #[inline]
-    pub(super) fn bytes(&self, lent: Lent) -> &[u8] {
+    pub(super) fn bytes(&mut self, lent: Lent) -> &mut [u8] {
         assert!(lent.name < self.size.count && lent.length <= self.size.length);
         // SAFETY: the buffer is within the memory (asserted); the kernel has written as much and does not touch it until
-        // it is given back, which takes `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.start(lent.name), lent.length as usize) }
+        // it is given back, which takes `&mut self`, as this does: nobody else has it meanwhile.
+        unsafe { std::slice::from_raw_parts_mut(self.start(lent.name), lent.length as usize) }
     }
 
     /// Lets the kernel use buffer `name` again.

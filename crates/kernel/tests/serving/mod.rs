@@ -71,7 +71,7 @@ fn long_pauses_are_silent<B: ServerBench>(
         match completion.event {
             Event::Connected => {}
             Event::Received => {
-                for &byte in ring.received() {
+                for &mut byte in ring.received() {
                     assert_eq!(byte, expected(got), "byte {got}");
                     got += 1;
                 }
@@ -162,7 +162,7 @@ pub fn invariant_8_a_file_is_sent_as_memory_is<B: ServerBench>(bench: &B) {
                 }
             }
             Event::Received => {
-                for &byte in ring.received() {
+                for &mut byte in ring.received() {
                     let wanted = match head.get(got) {
                         Some(&byte) => byte,
                         None => pattern(skipped + got - head.len()),

@@ -84,7 +84,7 @@ pub(super) static ROWS: &[Setting] = &[
             "--timeout is 0, so every request would be cut off; give at least 1ms"),
         ..ROW },
     Setting { name: "connect-timeout", takes: Value("TIME"), default: "5s",
-        help: "Time limit of a connect.",
+        help: "Time limit of a connect, and again of a TLS handshake.",
         parse: |draft, text| set(&mut draft.plan.timeouts.connect, text),
         show: |plan| time(plan.timeouts.connect),
         check: |plan| broken(plan.timeouts.connect == Nanos::ZERO,

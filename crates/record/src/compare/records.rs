@@ -352,7 +352,10 @@ impl Conditions {
         let closes = connection.is_some_and(|value| value.eq_ignore_ascii_case("close"));
         Conditions {
             status: probe.status,
-            protocol: protocol.map(str::to_owned),
+            protocol: protocol.map(|protocol| match &probe.encryption {
+                None => protocol.to_owned(),
+                Some(encryption) => format!("{protocol} over {encryption}"),
+            }),
             compression: probe.header("content-encoding").map(str::to_owned),
             keep_alive: head.map(|_| !closes && protocol != Some("HTTP/1.0")),
             response_bytes: head.map(|head| head.len() as u64 + probe.body_length),

@@ -34,7 +34,7 @@ enum Input {
 
 impl Input {
     #[inline]
-    fn bytes<'a, R: ServerRing>(&'a self, ring: &'a R) -> &'a [u8] {
+    fn bytes<'a, R: ServerRing>(&'a self, ring: &'a mut R) -> &'a [u8] {
         match self {
             Input::Ring => ring.received(),
             Input::Kept(bytes) => bytes,
@@ -58,7 +58,7 @@ impl<R: ServerRing> Worker<R> {
         while let Some(slot) = self.slots.get(token)
             && !slot.is_over()
         {
-            let piece = &input.bytes(&self.ring)[at..];
+            let piece = &input.bytes(&mut self.ring)[at..];
             let length = piece.len();
             let (used, file) = responding::read(slot, &mut self.requests, &mut self.context, piece);
             at += used;
@@ -106,7 +106,7 @@ impl<R: ServerRing> Worker<R> {
     /// What is still to be read behind answers that are held back: nothing, when one of them was the last.
     fn rest(&mut self, token: Token, input: &Input, at: usize) -> Vec<u8> {
         match self.slots.get(token) {
-            Some(slot) if !slot.is_over() => input.bytes(&self.ring)[at..].to_vec(),
+            Some(slot) if !slot.is_over() => input.bytes(&mut self.ring)[at..].to_vec(),
             _ => Vec::new(),
         }
     }

@@ -606,7 +606,7 @@ impl Ring for Starved {
     fn next(&mut self) -> Option<Completion> {
         self.ring.next()
     }
-    fn received(&self) -> &[u8] {
+    fn received(&mut self) -> &mut [u8] {
         self.ring.received()
     }
 }

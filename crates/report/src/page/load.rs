@@ -140,6 +140,10 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
 
 fn target(run: &Run) -> Vec<Item> {
     let mut items = vec![Item::strong(clean(&what(&run.plan), LONGEST))];
+    let security = run.plan.security.as_ref();
+    if security.is_some_and(|security| security.insecure) {
+        items.push(Item::wrong("certificate not checked (--insecure)"));
+    }
     let Some(probe) = &run.probe else {
         return items;
     };

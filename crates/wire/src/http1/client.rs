@@ -122,6 +122,18 @@ impl<'p> Client<'p> {
         }
     }
 
+    /// As [`Connection::receive`]; the bytes stay as they are.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
+        if self.receive_whole(input, sink) {
+            return Ok(());
+        }
+        self.receive_pieces(input, sink)
+    }
+
     /// The straight line through [`Client::receive_pieces`] for what happens nearly always: one exchange is open, and
     /// all of its response comes at once, under a head that was read before. Says whether that was so.
     #[inline]
@@ -502,7 +514,7 @@ impl<'p> Connection<'p> for Client<'p> {
     }
 
     #[inline]
-    fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    fn outgoing<'a>(&'a mut self, slices: &mut [IoSlice<'a>]) -> usize {
         self.outbox.slices(slices)
     }
 
@@ -567,11 +579,8 @@ impl<'p> Connection<'p> for Client<'p> {
     }
 
     #[inline]
-    fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
-        if self.receive_whole(input, sink) {
-            return Ok(());
-        }
-        self.receive_pieces(input, sink)
+    fn receive(&mut self, input: &mut [u8], sink: &mut impl Sink) -> Result<(), Violation> {
+        Client::receive(self, input, sink)
     }
 
     fn end(&mut self, sink: &mut impl Sink) -> Result<(), Violation> {

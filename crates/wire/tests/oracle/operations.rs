@@ -66,7 +66,7 @@ pub fn run(script: &[u8]) {
             14 => finish(&mut connection, &mut witness, &mut model, argument()),
             _ => reset(&mut connection, &mut witness, &mut model),
         }
-        check(&connection, &witness, &mut model, pipeline);
+        check(&mut connection, &witness, &mut model, pipeline);
     }
     connection.abandon(&mut witness, Violation::Abandoned);
     assert_eq!(
@@ -163,7 +163,7 @@ fn check_sent(witness: &Witness, model: &mut Model) {
     model.done = witness.done();
 }
 
-fn check(connection: &Client<'_>, witness: &Witness, model: &mut Model, pipeline: u32) {
+fn check(connection: &mut Client<'_>, witness: &Witness, model: &mut Model, pipeline: u32) {
     check_sent(witness, model);
     let open = model.opened as usize - witness.done();
     assert_eq!(connection.in_flight() as usize, open);

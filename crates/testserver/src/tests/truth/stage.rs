@@ -172,10 +172,10 @@ impl Ring for Stage {
         }
     }
 
-    fn received(&self) -> &[u8] {
-        match &self.current {
-            Some(held) if held.completion.event == Event::Received => &held.bytes,
-            Some(_) => &[],
+    fn received(&mut self) -> &mut [u8] {
+        match &mut self.current {
+            Some(held) if held.completion.event == Event::Received => &mut held.bytes,
+            Some(_) => &mut [],
             None => self.sim.received(),
         }
     }
