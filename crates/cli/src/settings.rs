@@ -100,7 +100,7 @@ enum Verb {
 }
 
 /// Settings of requests, connections and output that a comparison has as well, for all of its servers alike.
-const COMPARED: [&str; 25] = [
+const COMPARED: [&str; 30] = [
     "method",
     "header",
     "body",
@@ -113,6 +113,11 @@ const COMPARED: [&str; 25] = [
     "requests-per-connection",
     "pipeline",
     "http1.0",
+    "cacert",
+    "insecure",
+    "cert",
+    "key",
+    "tls-resume",
     "timeout",
     "connect-timeout",
     "ring",

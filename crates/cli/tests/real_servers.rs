@@ -285,17 +285,15 @@ fn agrees_in_handshakes(weighing: &Weighing, flags: &str) {
     let resumed = handshakes.resumed.count();
     match flags {
         flags if flags.contains("--tls-resume off") => assert_eq!(resumed, 0),
-        flags if flags.contains("--no-keepalive") => assert!(resumed > 300, "{handshakes:?}"),
+        // Workers that do not share the keys of their tickets resume only what was their own.
+        flags if flags.contains("--no-keepalive") => assert!(resumed > 100, "{handshakes:?}"),
         _ => {}
     }
     let agreed = &handshakes.agreed;
     // nginx 1.22 has TLS 1.2 alone, the others 1.3.
     let versions = ["TLSv1.2", "TLSv1.3"];
     let is_known = |each: &record::Agreed| versions.contains(&&each.encryption.version[..]);
-    assert!(
-        agreed.len() == 1 && agreed.iter().all(is_known),
-        "{agreed:?}"
-    );
+    assert!(agreed.iter().all(is_known), "{agreed:?}");
 }
 
 #[test]

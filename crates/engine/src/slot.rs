@@ -25,8 +25,8 @@ pub(crate) enum State {
     Closed,
     /// A connect is under way since this moment.
     Connecting(Instant),
-    /// Connected, and a handshake is under way since this moment; the connect took so long.
-    Handshaking(Instant, Nanos),
+    /// Connected, and a handshake is under way since this moment.
+    Handshaking(Instant),
     /// Usable.
     Open,
     /// The last connect failed; the next may be tried at this moment.

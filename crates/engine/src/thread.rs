@@ -102,6 +102,8 @@ pub struct Thread<'p, R, C = Usual<'p>> {
     retries: BinaryHeap<Reverse<(Instant, u32)>>,
     /// What is to be sent again on a slot's next connection, by the slot.
     resends: BTreeMap<u32, VecDeque<Resend<'p>>>,
+    /// What the connects took of those slots whose handshake is under way, and of some whose handshake failed.
+    connected_after: BTreeMap<u32, Nanos>,
     /// Exchanges that are pending or in flight.
     under_way: u32,
     connecting: u32,
@@ -169,6 +171,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             accounts,
             retries: BinaryHeap::new(),
             resends: BTreeMap::new(),
+            connected_after: BTreeMap::new(),
             under_way: 0,
             connecting: 0,
             open: 0,

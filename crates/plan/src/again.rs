@@ -2,7 +2,9 @@
 
 use crate::draft::{CONNECTIONS, MOST_CONNECTIONS};
 use crate::settings::settings;
-use crate::{Draft, Endpoint, Group, Habits, Load, Plan, Request, Requests, Stop, shell_word};
+use crate::{
+    Draft, Endpoint, Group, Habits, Load, Plan, Request, Requests, Security, Stop, shell_word,
+};
 use units::{Nanos, exact, rate};
 
 impl Plan {
@@ -66,6 +68,7 @@ impl Plan {
     fn is_load_of_url(&self) -> bool {
         let plain = Plan {
             requests: Requests::Listed(vec![Request::get("/")]),
+            security: self.security.as_ref().map(|_| Security::default()),
             ..Draft::new(Habits::RUN).plan
         };
         // With a rate connections are opened when they are needed, and the words after it have their place above.
@@ -84,6 +87,7 @@ impl Plan {
             Group::Request,
             Group::Load,
             Group::Connections,
+            Group::Security,
             Group::Criteria,
         ];
         let is_poisson = |shown: &str| shown == "poisson";

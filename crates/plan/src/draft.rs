@@ -505,6 +505,10 @@ mod tests {
             again(&[("url", "far:81/x?token=secret")], "--rounds 5"),
             None
         );
+        let secured = ("url", "https://far/x");
+        let wanted = Some("weigh run --rounds 5 https://far/x".to_owned());
+        assert_eq!(again(&[secured], "--rounds 5"), wanted);
+        assert_eq!(again(&[secured, ("insecure", "")], "--rounds 5"), None);
         let even = [url, ("rate", "5"), ("arrivals", "constant")];
         assert_eq!(again(&even, "--rounds 5"), None);
     }

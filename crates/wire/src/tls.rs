@@ -650,7 +650,9 @@ fn complaint(error: &Error, name: &ServerName<'_>) -> Option<String> {
     })
 }
 
-/// A name of a certificate without what the library writes around it, as `DnsName("a")`.
+/// A name of a certificate without what the library writes around it, as `DnsName("a")` or `IpAddress(::1)`.
 fn known_name(presented: &str) -> &str {
-    presented.split('"').nth(1).unwrap_or(presented)
+    let inner = presented.split_once('(').map(|(_, rest)| rest);
+    let inner = inner.and_then(|rest| rest.strip_suffix(')'));
+    inner.unwrap_or(presented).trim_matches('"')
 }

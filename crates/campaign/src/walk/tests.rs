@@ -332,7 +332,7 @@ fn what_is_withheld_only_when_a_sweep_goes_on_is_withheld_from_its_probe_too() {
     assert!(
         !std::fs::read_to_string(desk.path())
             .unwrap()
-            .contains("471")
+            .contains("X-Ticket: 471")
     );
 }
 

@@ -121,7 +121,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                 }
                 None => self.park(index),
             },
-            State::Closed | State::Connecting(_) | State::Handshaking(..) | State::Backoff(_) => {}
+            State::Closed | State::Connecting(_) | State::Handshaking(_) | State::Backoff(_) => {}
         }
         self.note_waits(index);
     }

@@ -60,7 +60,8 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         if slot.connection.is_ready() {
             return self.established(index, at, took);
         }
-        slot.state = State::Handshaking(at, took);
+        slot.state = State::Handshaking(at);
+        self.connected_after.insert(index, took);
         self.flush(index);
     }
 
@@ -90,7 +91,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Bytes have come at `at` to a connection whose handshake is under way.
     #[cold]
     pub(super) fn shake_hands(&mut self, index: u32, at: Instant) {
-        let State::Handshaking(since, connect) = self.slots[index as usize].state else {
+        let State::Handshaking(since) = self.slots[index as usize].state else {
             return;
         };
         let bytes = self.ring.received();
@@ -109,7 +110,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         self.flush(index);
         let slot = &self.slots[index as usize];
         // Sending may have failed, and with it the handshake.
-        if !matches!(slot.state, State::Handshaking(..)) || !slot.connection.is_ready() {
+        if !matches!(slot.state, State::Handshaking(_)) || !slot.connection.is_ready() {
             return;
         }
         if let Some(handshake) = slot.connection.handshake() {
@@ -123,6 +124,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             time.record(took);
             handshakes.note(handshake.version, handshake.cipher, handshake.key_exchange);
         }
+        let connect = self.connected_after.remove(&index).unwrap_or_default();
         self.established(index, at, connect + (at - since));
     }
 
@@ -169,7 +171,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         let at = self.ring.now();
         self.clock = at;
         let slot = &mut self.slots[index as usize];
-        if let State::Handshaking(..) = slot.state {
+        if let State::Handshaking(_) = slot.state {
             let fault = verdict::violation(Violation::ClosedInHandshake, Step::Handshake);
             return self.handshake_failed(index, fault);
         }
@@ -198,7 +200,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                 self.connecting -= 1;
                 self.connect_failed(index, verdict::connect(errno, self.is_local()));
             }
-            State::Handshaking(..) => {
+            State::Handshaking(_) => {
                 self.handshake_failed(index, verdict::socket(errno, Step::Handshake));
             }
             State::Open => {
@@ -270,7 +272,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         for index in 0..self.slots.len() as u32 {
             match self.slots[index as usize].state {
                 State::Open => self.leave(index, cut),
-                State::Connecting(_) | State::Handshaking(..) => {
+                State::Connecting(_) | State::Handshaking(_) => {
                     self.ring.close(Token(index), Closing::Reset);
                     self.connecting -= 1;
                     self.slots[index as usize].vacate();

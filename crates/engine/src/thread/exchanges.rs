@@ -18,7 +18,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     pub(super) fn receive(&mut self, index: u32) {
         let at = self.ring.now();
         self.clock = at;
-        if C::HAS_HANDSHAKE && matches!(self.slots[index as usize].state, State::Handshaking(..)) {
+        if C::HAS_HANDSHAKE && matches!(self.slots[index as usize].state, State::Handshaking(_)) {
             return self.shake_hands(index, at);
         }
         let bytes = self.ring.received();
@@ -97,7 +97,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                     self.connect(index);
                 }
             }
-            State::Closed | State::Connecting(_) | State::Handshaking(..) | State::Backoff(_) => {}
+            State::Closed | State::Connecting(_) | State::Handshaking(_) | State::Backoff(_) => {}
         }
     }
 

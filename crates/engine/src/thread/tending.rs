@@ -77,7 +77,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                     let fault = verdict::connect(Errno::ETIMEDOUT, self.is_local());
                     self.connect_failed(index, fault);
                 }
-                State::Handshaking(since, _) if now - since >= limits.connect => {
+                State::Handshaking(since) if now - since >= limits.connect => {
                     self.handshake_failed(index, verdict::handshake_timeout(self.is_local()));
                 }
                 State::Open => {
