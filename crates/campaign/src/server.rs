@@ -142,7 +142,9 @@ impl Running {
         let mut ring = ring()?;
         let mut patient = plan.clone();
         patient.timeouts.connect = plan.timeouts.connect.min(Nanos::from_secs(1));
-        if engine::probe(&mut ring, &patient, seq, 1, stop).is_ok() {
+        let found = engine::probe(&mut ring, &patient, seq, 1, stop);
+        // Who accepts a connection and then agrees on nothing is there, too.
+        if matches!(found, Ok(_) | Err(ProbeError::Handshake { .. })) {
             return Err(ServerError(format!(
                 "another process already responds at {}, so it would be measured instead of `{command}`; stop it first",
                 plan.target.authority
@@ -205,6 +207,7 @@ impl Running {
                     .map(|(_, why)| why)
                     .next_back()
                     .unwrap_or_default(),
+                Err(ProbeError::Job(error)) => return Err(ServerError(error.to_string())),
                 Err(error) => error.to_string(),
             };
             self.must_run(&authority)?;

@@ -235,9 +235,7 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
     draft
         .seed
         .get_or_insert_with(|| kernel::clock::realtime().as_nanos() as u64);
-    if comparing.https || comparing.servers.iter().any(|it| it.contains("https://")) {
-        draft.is_partly_encrypted = true;
-    }
+    draft.is_partly_encrypted = is_partly_encrypted(comparing)?;
     let mut servers = match of_commits {
         [] => servers(&draft, comparing)?,
         built => servers_of_commits(&draft, comparing, built)?,
@@ -282,6 +280,17 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
         blocks,
         servers,
     })
+}
+
+/// Whether any server is asked over https, so that what is said of encryption is for those.
+fn is_partly_encrypted(comparing: &Comparing) -> Result<bool> {
+    let is_command = |text: &String| text.contains(PORT);
+    if comparing.https && comparing.commits.is_empty() && !comparing.servers.iter().any(is_command)
+    {
+        bail!("--https is for servers given as commands; write https:// into the URLs");
+    }
+    let is_https = |text: &String| named(text, 0).1.starts_with("https://");
+    Ok(comparing.https || comparing.servers.iter().any(is_https))
 }
 
 /// The servers that are named, each with its plan.
@@ -414,7 +423,7 @@ fn twin(first: &Compared, plan: Plan) -> Compared {
     }
 }
 
-/// weigh's own server, started beside those that are compared, and asked over the same protocol as `first`.
+/// weigh's own server, started beside those that are compared, and asked over the same version of HTTP as `first`, without encryption.
 fn reference(first: &Plan) -> Result<Compared> {
     let address = free_port()?;
     let mut own = Draft::new(plan::Habits::RUN);

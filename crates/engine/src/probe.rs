@@ -230,6 +230,9 @@ pub fn probe<R: Ring>(
                     requests,
                 };
                 let shown = job.stack.choose(exchanges);
+                if shown.is_err() && stop.load(Ordering::Relaxed) {
+                    return Err(ProbeError::Interrupted);
+                }
                 let shown = shown.map_err(|why| ProbeError::Handshake {
                     authority: plan.target.authority.clone(),
                     why,
@@ -443,10 +446,14 @@ impl<R: Ring> Prober<'_, R> {
                 Some(Event::Connected | Event::Incoming) => {}
             }
         }
+        if let (Some(complaint), Some(Err(_)) | None) = (connection.complaint(), transcript.result)
+        {
+            transcript.shown.fault = Some(complaint);
+        }
         if let Err(why) = result
             && transcript.result.is_none()
         {
-            transcript.shown.fault = Some(why);
+            transcript.shown.fault.get_or_insert(why);
             connection.abandon(&mut transcript, Violation::Abandoned);
         }
         transcript.finish(&self.job.plan.expect)

@@ -111,6 +111,14 @@ impl Filter for Turned {
         Ok(())
     }
 
+    fn is_ended(&self) -> bool {
+        self.stage == Stage::Ended
+    }
+
+    fn is_spent(&self) -> bool {
+        false
+    }
+
     fn close(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(&record(b'X', b""));
     }
@@ -141,6 +149,8 @@ enum Act {
     Plain,
     /// The response ends with the connection, with a word that it does or without.
     UntilClose { says_so: bool },
+    /// The response ends with the word that nothing more comes, and the connection stays open until the client ends it.
+    Waits,
     /// The second response on a connection cannot be opened.
     Breaks,
 }
@@ -197,6 +207,11 @@ impl Server {
                     world.send(conn, at, record(b'X', b""));
                 }
                 world.end(conn, at);
+            }
+            Act::Waits => {
+                let response = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
+                world.send(conn, at, record(b'D', response));
+                world.send(conn, at, record(b'X', b""));
             }
             Act::Breaks if link.requests == 2 => {
                 world.send(conn, at, record(b'D', &response[..20]));
@@ -315,7 +330,7 @@ fn connections_are_closed_with_a_word() {
     plan.protocol.keepalive = false;
     let (round, server) = round(&plan, Act::Right, Options::default());
     assert_eq!((round.tally.ok, round.tally.connects.established), (20, 20));
-    // For the last ones' words nobody waits.
+    // The last ones' words are not waited for.
     assert!((16..=20).contains(&server.goodbyes), "{}", server.goodbyes);
 }
 
@@ -370,6 +385,8 @@ fn a_body_that_ends_with_the_connection_is_whole_only_where_that_was_said() {
         Options::default(),
     );
     assert_eq!((said.tally.ok, said.tally.errors()), (10, 0));
+    let (waits, _) = round(&plan(10), Act::Waits, Options::default());
+    assert_eq!((waits.tally.ok, waits.tally.errors()), (10, 0));
     let (unsaid, _) = round(
         &plan(10),
         Act::UntilClose { says_so: false },
@@ -393,4 +410,20 @@ fn a_record_that_cannot_be_opened_ends_the_exchange_and_the_connection() {
         "all but the last connections are broken: {broken}"
     );
     assert_eq!(server.accepted, round.tally.ok, "one is right on each");
+}
+
+#[test]
+fn requests_that_were_sealed_and_then_withdrawn_are_accounted_for() {
+    for window in [5, 60, 1 << 16] {
+        let mut plan = plan(40);
+        plan.protocol.pipeline = 4;
+        let options = Options {
+            window,
+            ..Options::default()
+        };
+        let (round, server) = round(&plan, Act::UntilClose { says_so: true }, options);
+        let tally = &round.tally;
+        assert_eq!(tally.ok + tally.errors(), 40, "{window}");
+        assert!(tally.ok >= server.accepted.min(10), "one a connection");
+    }
 }

@@ -168,7 +168,10 @@ impl<'p> Connection<'p> for Interleaved {
     fn sent(&mut self, bytes: usize, mut begun: impl FnMut(ExchangeId)) {
         self.queued.drain(..bytes);
         self.taken += bytes as u64;
-        while let Some((_, id)) = self.begins.pop_front_if(|(from, _)| *from < self.taken) {
+        while let Some(&(from, id)) = self.begins.front()
+            && from < self.taken
+        {
+            self.begins.pop_front();
             if self.streams.iter().any(|it| it.id == id) {
                 begun(id);
             }
@@ -284,13 +287,20 @@ impl Server {
                 assert_eq!(kind, REQUEST);
                 let number = self.requests;
                 self.requests += 1;
-                if self.silent_every.is_some_and(|every| number % every == 0) {
+                if self
+                    .silent_every
+                    .is_some_and(|every| number.is_multiple_of(every))
+                {
                     return;
                 }
                 match self.pings {
                     true => world.send(conn, at + MS, frame(0, PING, &[stream])),
                     false => {
-                        let took = if number % 2 == 0 { MS * 10 } else { MS };
+                        let took = if number.is_multiple_of(2) {
+                            MS * 10
+                        } else {
+                            MS
+                        };
                         Server::respond(at, conn, stream, took, world);
                     }
                 }

@@ -192,13 +192,7 @@ impl Draft {
         let common = self.common_request(environment)?;
         let (target, requests) = self.requested(common, environment)?;
         let expect = self.expected(environment)?;
-        let host = self.urls.first().map(|text| url::url(text)).transpose()?;
-        let host = host.map_or(String::new(), |url| url.host);
-        let security = std::mem::take(&mut self.security);
-        let security = match self.is_partly_encrypted && target.scheme == "http" {
-            true => None,
-            false => security.of(&target.scheme, &host)?,
-        };
+        let security = self.secured(&target)?;
         let load = self.load(environment);
         let level = self
             .axes
@@ -257,6 +251,16 @@ impl Draft {
         plan.check()?;
         plan.check_in(environment)?;
         Ok(plan)
+    }
+
+    /// How connections to `target` are secured, if they are.
+    fn secured(&mut self, target: &Target) -> Result<Option<Security>, PlanError> {
+        let security = std::mem::take(&mut self.security);
+        if self.is_partly_encrypted && target.scheme == "http" {
+            return Ok(None);
+        }
+        let host = self.urls.first().map(|text| url::url(text)).transpose()?;
+        security.of(&target.scheme, &host.map_or(String::new(), |url| url.host))
     }
 
     /// The sweep, if it is one; otherwise no setting may have several values.

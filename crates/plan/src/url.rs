@@ -213,7 +213,6 @@ mod tests {
                 is("a", "a", 80, "/{seq}?r={random}"),
             ),
             ("ftp://a/", None),
-            ("ftp://a/", None),
             ("http://", None),
             ("http://a:0/", None),
             ("http://a:99999/", None),

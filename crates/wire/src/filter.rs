@@ -54,6 +54,12 @@ pub trait Filter: std::fmt::Debug {
     /// It cannot be sealed: the connection is dead.
     fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Violation>;
 
+    /// Whether the peer has said that nothing more comes.
+    fn is_ended(&self) -> bool;
+
+    /// Whether so much was sealed that the connection should be replaced by another one soon.
+    fn is_spent(&self) -> bool;
+
     /// The owner is about to close the socket in good order: appends what tells the peer so to `out`.
     fn close(&mut self, out: &mut Vec<u8>);
 
@@ -179,7 +185,7 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
     }
 
     fn capacity(&self) -> u32 {
-        match self.is_dead || self.is_ended || !self.filter.is_ready() {
+        match self.closing() || !self.filter.is_ready() {
             true => 0,
             false => self.inner.capacity(),
         }
@@ -244,7 +250,7 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
     }
 
     fn closing(&self) -> bool {
-        self.is_dead || self.is_ended || self.inner.closing()
+        self.is_dead || self.is_ended || self.filter.is_spent() || self.inner.closing()
     }
 
     fn in_flight(&self) -> u32 {
@@ -285,6 +291,8 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
         let received = self.filter.receive(input, &mut self.outbox, &mut read);
         match received {
             Err(violation) if !is_inner => Err(self.fail(sink, violation)),
+            // Some peers wait for our end before they close the socket: theirs is final without it.
+            Ok(()) if self.filter.is_ended() && !self.is_ended => self.end(sink),
             received => received,
         }
     }

@@ -22,7 +22,6 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 /// Servers whose sessions one thread remembers: there is one, and its number is rounded up.
 const SERVERS: usize = 8;
@@ -30,13 +29,17 @@ const SERVERS: usize = 8;
 /// The most of what came that is kept because more must come: a handshake message of the most that the library takes, in records.
 const PARTIAL_MOST: usize = 256 * 1024;
 
+/// Records after which a connection is to be replaced: half of what the library seals with AES-GCM in TLS 1.2, where it cannot change its
+/// keys (RFC 8446 §5.5 has the limit).
+const SEALED_MOST: u32 = 1 << 23;
+
 /// What a record is longer than what it holds, at most (RFC 5246 §6.2.3: 2048; the ciphers that are spoken here take less than this).
 const OVERHEAD: usize = 64;
 
 /// Whose certificates are accepted.
 #[derive(Debug, Clone)]
 pub enum Trust {
-    /// Those signed by an issuer whom the system trusts.
+    /// Those signed by an issuer that the system trusts.
     System,
     /// Those signed by one of these, or that are among these; PEM.
     Issuers(Vec<u8>),
@@ -156,10 +159,16 @@ fn verifier(
         }
     };
     let mut store = RootCertStore::empty();
-    // The system may hold some that are too old to be read; those that are given must be good.
+    // Some may be too old to be read.
     let (added, _) = store.add_parsable_certificates(roots);
     if added == 0 {
-        return Err("--cacert holds no certificate that can be read".to_owned());
+        let whose = match given.is_empty() {
+            true => {
+                "no certificate of this system's issuers can be read; name some with --cacert FILE"
+            }
+            false => "--cacert holds no certificate that can be read",
+        };
+        return Err(whose.to_owned());
     }
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
     let verifier = verifier.build().map_err(|error| error.to_string())?;
@@ -218,7 +227,7 @@ impl ServerCertVerifier for Given {
     }
 }
 
-/// Trusts whoever has the key of the certificate that is shown.
+/// Trusts any server that has the key of the certificate that is shown.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 
@@ -279,6 +288,8 @@ pub struct Tls {
     is_ended: bool,
     /// Whether any byte of the peer's was understood.
     is_answered: bool,
+    /// Records that were sealed.
+    sealed: u32,
     complaint: Option<String>,
 }
 
@@ -456,6 +467,7 @@ impl Filter for Tls {
             is_ready: false,
             is_ended: false,
             is_answered: false,
+            sealed: 0,
             complaint: None,
         }
     }
@@ -466,6 +478,7 @@ impl Filter for Tls {
         self.partial.clear();
         (self.is_ready, self.is_ended, self.is_answered) = (false, false, false);
         self.complaint = None;
+        self.sealed = 0;
         match connection {
             Ok(connection) => self.connection = Some(Box::new(connection)),
             Err(error) => return Err(self.broken(&error)),
@@ -523,6 +536,7 @@ impl Filter for Tls {
 
     fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         debug_assert!(plain.len() <= RECORD, "it is sealed record by record");
+        self.sealed = self.sealed.saturating_add(1);
         let Some(connection) = &mut self.connection else {
             return Err(Violation::BadRecord);
         };
@@ -548,6 +562,14 @@ impl Filter for Tls {
                 _ => return Err(Violation::BadRecord),
             }
         }
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    fn is_spent(&self) -> bool {
+        self.sealed >= SEALED_MOST
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
@@ -583,20 +605,25 @@ fn cipher(suite: CipherSuite) -> &'static str {
 
 /// What is wrong and what may help, as the end of a sentence about the server; none where the error's kind says as much.
 fn complaint(error: &Error, name: &ServerName<'_>) -> Option<String> {
-    let date = |time: UnixTime| {
-        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(time.as_secs());
-        httpdate::fmt_http_date(time)
+    let span = |from: UnixTime, to: UnixTime| {
+        let hours = to.as_secs().saturating_sub(from.as_secs()) / 3600;
+        match hours {
+            0 => "less than an hour".to_owned(),
+            1..48 => format!("{hours} h"),
+            _ => format!("{} days", hours / 24),
+        }
     };
     let name = name.to_str();
     let unsafely = "--insecure measures it all the same";
     Some(match error {
         Error::InvalidCertificate(error) => match error {
-            CertificateError::ExpiredContext { not_after, .. } => {
-                format!("its certificate expired on {}; {unsafely}", date(*not_after))
-            }
-            CertificateError::NotValidYetContext { not_before, .. } => format!(
-                "its certificate is valid only from {}; {unsafely}",
-                date(*not_before)
+            CertificateError::ExpiredContext { time, not_after } => format!(
+                "its certificate expired {} ago; {unsafely}",
+                span(*not_after, *time)
+            ),
+            CertificateError::NotValidYetContext { time, not_before } => format!(
+                "its certificate is not valid yet, but in {}; {unsafely}",
+                span(*time, *not_before)
             ),
             CertificateError::NotValidForNameContext { presented, .. } => {
                 let names: Vec<&str> = presented.iter().map(|each| known_name(each)).collect();

@@ -8,7 +8,7 @@
 pub fn is_encrypted(first_bytes: &[u8], body: &[u8]) -> bool {
     const WORDS: [&[u8]; 2] = [b"sent to HTTPS port", b"SSL-enabled server port"];
     let says = |words: &&[u8]| body.windows(words.len()).any(|part| part == *words);
-    first_bytes.starts_with(&[21, 3]) || WORDS.iter().any(|words| says(words))
+    first_bytes.starts_with(&[21, 3]) || WORDS.iter().any(says)
 }
 
 /// How far an exchange had come.

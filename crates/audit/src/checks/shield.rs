@@ -1,7 +1,7 @@
 //! Were connections refused or cut before they got a response?
 
 use super::prelude::*;
-use record::Kind;
+use record::{Fault, Kind, Step};
 
 pub(super) const CHECK: Check = Check {
     name: "shield",
@@ -31,8 +31,12 @@ const MANY: f64 = 0.10;
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let tally = evidence.tally.as_ref().filter(|tally| tally.ok > 0)?;
     let connects = &tally.connects;
-    let is_refusal = |kind| matches!(kind, Kind::ConnectRefused | Kind::ConnectReset);
-    let refused = connects.failed.count(|fault| is_refusal(fault.kind));
+    let is_cut = |kind| matches!(kind, Kind::Reset | Kind::ClosedInHandshake);
+    let is_refusal = |fault: Fault| match fault.step {
+        Step::Handshake => is_cut(fault.kind),
+        _ => matches!(fault.kind, Kind::ConnectRefused | Kind::ConnectReset),
+    };
+    let refused = connects.failed.count(is_refusal);
     let cut = connects.unserved;
     let share = refused.saturating_add(cut) as f64 / connects.attempted.max(1) as f64;
     if share < NOTED {
@@ -66,7 +70,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::fixture::healthy;
-    use record::{Blame, Fault, Grade, Step};
+    use record::{Blame, Grade};
 
     /// The healthy run, each of whose rounds tried so many more connections, of which these were refused or cut.
     fn found(more: u64, refused: u64, cut: u64) -> Option<Finding> {

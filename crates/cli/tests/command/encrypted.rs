@@ -105,11 +105,11 @@ fn play(
         }
         Act::Close => return stream.read(&mut hello).map(drop),
         Act::Alert => {
-            stream.read(&mut hello)?;
+            let _ = stream.read(&mut hello)?;
             return stream.write_all(&[21, 3, 3, 0, 2, 2, 40]);
         }
         Act::Plain => {
-            stream.read(&mut hello)?;
+            let _ = stream.read(&mut hello)?;
             return stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
         }
         _ => {}
@@ -270,7 +270,7 @@ fn a_server_that_cannot_be_asked_is_one_sentence() {
 
 /// Counts faults of a kind in the handshake, all of them the server's.
 fn in_handshake(record: &Record, kind: &str) -> u64 {
-    let faults = record.rounds().into_iter().flat_map(|round| {
+    let faults = record.rounds().iter().flat_map(|round| {
         let faults = round["tally"]["faults"].as_array().cloned();
         faults.unwrap_or_default()
     });

@@ -113,8 +113,11 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         if !matches!(slot.state, State::Handshaking(_)) || !slot.connection.is_ready() {
             return;
         }
+        // With all that it took here: keys, and whether the certificate holds.
+        let over = self.ring.now();
+        self.clock = over;
         if let Some(handshake) = slot.connection.handshake() {
-            let took = (at - since).as_nanos();
+            let took = (over - since).as_nanos();
             let handshakes = &mut self.recorder.tally.connects.handshakes;
             let handshakes = handshakes.get_or_insert_default();
             let time = match handshake.is_resumed {
@@ -125,7 +128,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             handshakes.note(handshake.version, handshake.cipher, handshake.key_exchange);
         }
         let connect = self.connected_after.remove(&index).unwrap_or_default();
-        self.established(index, at, connect + (at - since));
+        self.established(index, over, connect + (over - since));
     }
 
     /// Sends what a connection still has to say before its socket is closed, as far as the kernel takes it.

@@ -5,13 +5,18 @@ use super::{BATCH, Thread};
 use crate::exchanges::Flight;
 use crate::job::RequestIndex;
 use crate::recorder::{Cut, Delivered};
-use crate::slot::{Pending, State, count_sent};
+use crate::slot::{Pending, Slot, State, count_sent};
 use crate::verdict;
 use kernel::{Errno, Ring, Token};
 use record::Blame;
 use std::io::IoSlice;
 use units::Instant;
 use wire::{Connection, Opening, Violation};
+
+/// Whether nothing is under way on the slot's connection, and nothing can be.
+fn slot_is_over<'p, C: Connection<'p>>(slot: &Slot<C>) -> bool {
+    slot.connection.closing() && slot.connection.is_idle()
+}
 
 impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     #[inline]
@@ -39,6 +44,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             return self.violated(index, violation, broken);
         }
         match ended {
+            0 if C::HAS_HANDSHAKE && slot_is_over(&self.slots[index as usize]) => self.ended(index),
             0 => self.flush(index), // the connection may owe the server something
             _ => self.proceed(index, at),
         }
@@ -59,7 +65,10 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
 
     #[cold]
     fn violated(&mut self, index: u32, violation: Violation, broken: bool) {
-        if !broken {
+        if !broken && violation == Violation::BadRecord {
+            // The server ended an idle connection, if not in good order.
+            self.recorder.tally.connects.lost_idle += 1;
+        } else if !broken {
             // No exchange was ended by it, so that none can be charged with it; but it is not to go unseen.
             self.recorder
                 .tally

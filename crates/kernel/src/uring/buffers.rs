@@ -73,7 +73,7 @@ impl Buffers {
     pub(super) fn bytes(&mut self, lent: Lent) -> &mut [u8] {
         assert!(lent.name < self.size.count && lent.length <= self.size.length);
         // SAFETY: the buffer is within the memory (asserted); the kernel has written as much and does not touch it until
-        // it is given back, which takes `&mut self`, as this does: nobody else has it meanwhile.
+        // it is given back, which takes `&mut self`, as this does: it is not lent twice.
         unsafe { std::slice::from_raw_parts_mut(self.start(lent.name), lent.length as usize) }
     }
 

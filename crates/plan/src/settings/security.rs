@@ -1,4 +1,4 @@
-//! Encryption: whom an https target must prove to be, and who we are to it.
+//! Encryption: what an https target must prove to be, and what we prove to it.
 
 use super::Takes::{Value, Word};
 use super::{Choice, Group, Setting, broken, keep, put, yes};
@@ -103,7 +103,7 @@ pub(super) static ROWS: &[Setting] = &[
         ..ROW },
     Setting { name: "insecure",
         help: "Accept any certificate.",
-        long: "Nothing then proves that it was this server that was measured; the result says so.",
+        long: "Nothing then proves that it was this server that was measured; the result says so (of a comparison with -v).",
         parse: |draft, _| keep(&mut draft.security.insecure, Ok(true)),
         show: |plan| shown(plan, |security| yes(security.insecure)),
         ..ROW },

@@ -257,6 +257,10 @@ fn server(words: &Words<'_>, place: usize) -> Row {
         )
     };
     let mut items = vec![Item::plain(clean(&command.unwrap_or_else(url), LONGEST))];
+    let security = compared.plan.security.as_ref();
+    if security.is_some_and(|security| security.insecure) {
+        items.push(Item::wrong("certificate not checked (--insecure)"));
+    }
     items.extend(compared.source.as_ref().map(|source| {
         let commit: String = source.commit.chars().take(12).collect();
         Item::plain(clean(&format!("{} {commit}", source.revision), LONGEST))
