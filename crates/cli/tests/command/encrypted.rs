@@ -253,7 +253,8 @@ fn a_server_that_cannot_be_asked_is_one_sentence() {
     let bench = Bench::new();
     let run = |url: &str, flags: &str| bench.say(&format!("run -n 10 {url} {flags}"));
     let (url, port) = (server.url(), server.address.port());
-    run(&url, "").refused(&["cannot be asked", "unknown issuer", "--cacert"]);
+    bench.file("other.pem", identity().0);
+    run(&url, "--cacert other.pem").refused(&["cannot be asked", "unknown issuer"]);
     bench.file("ca.pem", &server.pem);
     let name = format!("https://localhost:{port}/ --cacert ca.pem");
     run(&name, "").refused(&["for 127.0.0.1, not for localhost", "--resolve"]);
@@ -261,11 +262,11 @@ fn a_server_that_cannot_be_asked_is_one_sentence() {
         line.say("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".as_bytes());
     });
     let at = format!("https://{}", plain.at().trim_start_matches("http://"));
-    run(&at, "").refused(&["does not speak TLS; try http://"]);
+    run(&at, "--insecure").refused(&["does not speak TLS; try http://"]);
     let encrypted = url.replace("https://", "http://");
     run(&encrypted, "").refused(&["https://"]);
     run(&url, "--cacert absent.pem").refused(&["absent.pem", "cannot be read"]);
-    run(&url, "--cert ca.pem").refused(&["--key holds no private key"]);
+    run(&url, "--insecure --cert ca.pem").refused(&["--key holds no private key"]);
 }
 
 /// Counts faults of a kind in the handshake, all of them the server's.
