@@ -11,7 +11,9 @@ use rustls::{ServerConfig, ServerConnection};
 use std::io::{IoSlice, Read, Write};
 use std::sync::{Arc, LazyLock};
 use wire::tls::{Security, Settings, Trust};
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Stack, Violation, Visitor};
+use wire::{
+    Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Stack, Violation, Visitor,
+};
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -25,7 +27,11 @@ static SERVER: LazyLock<Arc<ServerConfig>> = LazyLock::new(|| {
     let builder = builder.with_safe_default_protocol_versions().unwrap();
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let config = builder.with_no_client_auth();
-    Arc::new(config.with_single_cert(vec![cert.der().clone()], key).unwrap())
+    Arc::new(
+        config
+            .with_single_cert(vec![cert.der().clone()], key)
+            .unwrap(),
+    )
 });
 
 static STACK: LazyLock<Stack> = LazyLock::new(|| {
@@ -139,7 +145,14 @@ fn turned<'p, C: Connection<'p>>(client: &mut C, turns: &[u8], piece: usize) {
         }
         if !is_over && client.capacity() > 0 && asked < 3 {
             let (head, body) = (Source::Shared(REQUEST), Source::EMPTY);
-            client.open(ExchangeId(asked), Opening { head, body, is_head: false });
+            client.open(
+                ExchangeId(asked),
+                Opening {
+                    head,
+                    body,
+                    is_head: false,
+                },
+            );
             asked += 1;
             is_over = false;
         }
