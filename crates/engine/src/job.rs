@@ -84,7 +84,9 @@ impl Job {
             busy_poll: busy_poll(&plan, &endpoint),
             statuses: StatusSet::new(&plan.expect.statuses),
             ports: u32::from(last - first) + 1,
-            nodelay: plan.protocol.pipeline > 1
+            // The end of a handshake is followed by a request at once.
+            nodelay: plan.security.is_some()
+                || plan.protocol.pipeline > 1
                 || matches!(plan.requests, Requests::File { .. })
                 || prepared.iter().any(is_long),
             plan,

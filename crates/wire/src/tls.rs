@@ -605,46 +605,9 @@ fn cipher(suite: CipherSuite) -> &'static str {
 
 /// What is wrong and what may help, as the end of a sentence about the server; none where the error's kind says as much.
 fn complaint(error: &Error, name: &ServerName<'_>) -> Option<String> {
-    let span = |from: UnixTime, to: UnixTime| {
-        let hours = to.as_secs().saturating_sub(from.as_secs()) / 3600;
-        match hours {
-            0 => "less than an hour".to_owned(),
-            1..48 => format!("{hours} h"),
-            _ => format!("{} days", hours / 24),
-        }
-    };
     let name = name.to_str();
-    let unsafely = "--insecure measures it all the same";
     Some(match error {
-        Error::InvalidCertificate(error) => match error {
-            CertificateError::ExpiredContext { time, not_after } => format!(
-                "its certificate expired {} ago; {unsafely}",
-                span(*not_after, *time)
-            ),
-            CertificateError::NotValidYetContext { time, not_before } => format!(
-                "its certificate is not valid yet, but in {}; {unsafely}",
-                span(*time, *not_before)
-            ),
-            CertificateError::NotValidForNameContext { presented, .. } => {
-                let names: Vec<&str> = presented.iter().map(|each| known_name(each)).collect();
-                let names = match &names[..] {
-                    [] => "no name".to_owned(),
-                    names => names.join(", "),
-                };
-                format!(
-                    "its certificate is for {names}, not for {name}; write that name in the URL (--resolve says where \
-                     it leads), or {unsafely}"
-                )
-            }
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
-                "its certificate is signed by an unknown issuer, or by itself; trust it with --cacert FILE, or {unsafely}"
-            ),
-            CertificateError::Revoked => "its certificate was revoked".to_owned(),
-            error if format!("{error:?}").contains("CaUsedAsEndEntity") => format!(
-                "its certificate is an issuer's (CA:TRUE) and signed by itself; trust it with --cacert FILE, or {unsafely}"
-            ),
-            error => format!("its certificate is not accepted ({error}); {unsafely}"),
-        },
+        Error::InvalidCertificate(error) => refused(error, &name),
         Error::AlertReceived(alert) => match alert {
             AlertDescription::ProtocolVersion => {
                 "it accepts neither TLS 1.2 nor TLS 1.3".to_owned()
@@ -675,6 +638,48 @@ fn complaint(error: &Error, name: &ServerName<'_>) -> Option<String> {
         }
         other => format!("the handshake failed ({other})"),
     })
+}
+
+/// The same of a certificate that is not accepted for `name`.
+fn refused(error: &CertificateError, name: &str) -> String {
+    let span = |from: UnixTime, to: UnixTime| {
+        let hours = to.as_secs().saturating_sub(from.as_secs()) / 3600;
+        match hours {
+            0 => "less than an hour".to_owned(),
+            1..48 => format!("{hours} h"),
+            _ => format!("{} days", hours / 24),
+        }
+    };
+    let unsafely = "--insecure measures it all the same";
+    match error {
+        CertificateError::ExpiredContext { time, not_after } => format!(
+            "its certificate expired {} ago; {unsafely}",
+            span(*not_after, *time)
+        ),
+        CertificateError::NotValidYetContext { time, not_before } => format!(
+            "its certificate is not valid yet, but in {}; {unsafely}",
+            span(*time, *not_before)
+        ),
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            let names: Vec<&str> = presented.iter().map(|each| known_name(each)).collect();
+            let names = match &names[..] {
+                [] => "no name".to_owned(),
+                names => names.join(", "),
+            };
+            format!(
+                "its certificate is for {names}, not for {name}; write that name in the URL (--resolve says where \
+                     it leads), or {unsafely}"
+            )
+        }
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
+            "its certificate is signed by an unknown issuer, or by itself; trust it with --cacert FILE, or {unsafely}"
+        ),
+        CertificateError::Revoked => "its certificate was revoked".to_owned(),
+        error if format!("{error:?}").contains("CaUsedAsEndEntity") => format!(
+            "its certificate is an issuer's (CA:TRUE) and signed by itself; trust it with --cacert FILE, or {unsafely}"
+        ),
+        error => format!("its certificate is not accepted ({error}); {unsafely}"),
+    }
 }
 
 /// A name of a certificate without what the library writes around it, as `DnsName("a")` or `IpAddress(::1)`.
