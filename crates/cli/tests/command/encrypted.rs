@@ -234,7 +234,14 @@ fn figures_of_handshakes_can_be_had_by_name() {
     let line = "--insecure -n 40 -c 2 --rounds 1 --no-keepalive --tls-resume off --server none";
     let (said, record) = bench.run(&format!("{url} {line}"));
     said.ended(0);
-    assert!(said.out.contains("certificate not checked (--insecure)"));
+    let brief = bench.say("report run.json").out;
+    for out in [&said.out, &brief] {
+        assert!(
+            out.contains("certificate not checked (--insecure)"),
+            "{out}"
+        );
+    }
+    assert!(brief.contains("HTTP/1.1, TLSv1.3, 200"), "{brief}");
     assert_eq!(record.0["plan"]["security"]["insecure"], true);
     let get = |name: &str| {
         let said = bench.say(&format!("report run.json --get {name}"));

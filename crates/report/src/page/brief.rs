@@ -60,6 +60,7 @@ fn required(mut blocks: Vec<Block>, run: &Run) -> Page {
 pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
     let mut target = vec![Item::strong(clean(&load::what(&run.plan), LONGEST_URL))];
     target.extend(run.probe.as_ref().map(|probe| response(&run.plan, probe)));
+    target.extend(load::unchecked(&run.plan));
     let lines = [target, vec![Item::plain(load(&run.plan))]];
     lines.into_iter().chain(load::unfinished(run)).collect()
 }
@@ -76,7 +77,10 @@ fn response(plan: &Plan, probe: &Probe) -> Item {
     };
     let status = probe.status.map(|status| status.to_string());
     let length = number(probe.body_length, "byte");
-    let parts = [name, Some(version.to_owned()), status, Some(length)];
+    let encryption = probe.encryption.as_ref();
+    let encryption = encryption.map(|encryption| encryption.version.clone());
+    let version = Some(version.to_owned());
+    let parts = [name, version, encryption, status, Some(length)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     Item::plain(parts.join(", "))
 }

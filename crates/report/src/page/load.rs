@@ -140,10 +140,7 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
 
 fn target(run: &Run) -> Vec<Item> {
     let mut items = vec![Item::strong(clean(&what(&run.plan), LONGEST))];
-    let security = run.plan.security.as_ref();
-    if security.is_some_and(|security| security.insecure) {
-        items.push(Item::wrong("certificate not checked (--insecure)"));
-    }
+    items.extend(unchecked(&run.plan));
     let Some(probe) = &run.probe else {
         return items;
     };
@@ -153,6 +150,13 @@ fn target(run: &Run) -> Vec<Item> {
         items.push(Item::dim(clean(&endpoint, LONGEST)));
     }
     items
+}
+
+/// Says so where the server's certificate was not checked: nothing proves then which server it was.
+pub(super) fn unchecked(plan: &Plan) -> Option<Item> {
+    let security = plan.security.as_ref();
+    let is_insecure = security.is_some_and(|security| security.insecure);
+    is_insecure.then(|| Item::wrong("certificate not checked (--insecure)"))
 }
 
 /// The method where it is not GET, the URL, and how many others there are.

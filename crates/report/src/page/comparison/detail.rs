@@ -2,7 +2,7 @@
 
 use super::table::{self, LINE_NAME_MOST, shortened};
 use super::words::{self, Words, plus_zero};
-use crate::page::load::LONGEST;
+use crate::page::load::{LONGEST, unchecked};
 use crate::page::{Block, Column, Item, Role, Row, Span, Table, machine};
 use crate::phrase::clean;
 use plan::{Budget, Load, shell_word};
@@ -257,10 +257,7 @@ fn server(words: &Words<'_>, place: usize) -> Row {
         )
     };
     let mut items = vec![Item::plain(clean(&command.unwrap_or_else(url), LONGEST))];
-    let security = compared.plan.security.as_ref();
-    if security.is_some_and(|security| security.insecure) {
-        items.push(Item::wrong("certificate not checked (--insecure)"));
-    }
+    items.extend(unchecked(&compared.plan));
     items.extend(compared.source.as_ref().map(|source| {
         let commit: String = source.commit.chars().take(12).collect();
         Item::plain(clean(&format!("{} {commit}", source.revision), LONGEST))
