@@ -1,8 +1,10 @@
 //! `cargo xtask compare`: how often `weigh compare` finds what was planted, and how often it finds what is not there.
 //!
-//! Each comparison is one run of the program as a user types it, on the machine as it is. What is planted is work: its
-//! share of the whole cost of a request depends on the machine, so that cost is measured first. Every comparison is a line
-//! of a journal, so that the chore goes on where it was stopped; the table in docs/compare.md is written from the journal.
+//! Each comparison is one run of the program as a user types it, on the machine as it is. What is planted is work: how much
+//! makes a share of the whole cost of a request depends on the machine, so that cost is measured first. What the work is of
+//! it depends on what the machine does at the time, so that each comparison is held beside the cost that it measured itself.
+//! Every comparison is a line of a journal, so that the chore goes on where it was stopped; the table in docs/compare.md is
+//! written from the journal.
 
 mod beside;
 mod case;
@@ -73,12 +75,12 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// A server with twice the work was compared with one with this work: how much more CPU time it took per request.
+    /// A server with this work was compared with itself: what a request costs.
     Base {
         /// The work.
         work: Nanos,
-        /// The ratio.
-        ratio: Ratio,
+        /// CPU time per request, in microseconds.
+        cost_us: f64,
     },
     /// A comparison.
     Compared(Compared),
@@ -107,6 +109,8 @@ pub struct Compared {
     said: String,
     /// Starts that count.
     starts: u32,
+    /// a's CPU time per request in microseconds, where that is the figure.
+    cost_us: Option<f64>,
     ratio: Option<Ratio>,
     /// The smallest difference that is found in 80 %, as a share.
     detectable: Option<f64>,
@@ -123,8 +127,9 @@ pub struct Compared {
 pub struct Planted {
     /// Work for each request, beyond a's.
     extra: Nanos,
-    /// The whole of b's CPU time per request by a's.
-    ratio: f64,
+    /// The whole of b's CPU time per request by a's: 1 + `extra` by what a's requests cost in the same comparison; none
+    /// where that is not known.
+    ratio: Option<f64>,
 }
 
 /// A comparison that was killed.
@@ -201,8 +206,8 @@ impl Compare {
                 }
                 is_done = false;
                 uninterrupted()?;
-                let planted = self.planted(case, how, machine, journal)?;
-                let outcome = carried_out((case, done), planted, how)?;
+                let extra = self.extra(case, how, machine, journal)?;
+                let outcome = carried_out((case, done), extra, how)?;
                 println!("{} {done}: {}", case.name, page::sentence(&outcome));
                 if let (Outcome::Failed(why), 0) = (&outcome, done) {
                     bail!("{} cannot be carried out: {why}", case.name);
@@ -229,20 +234,20 @@ impl Compare {
         }
     }
 
-    /// What is planted in a case; none where that is not known. The first time in this journal, for this source on this
-    /// machine, the cost of a request is measured for it.
-    fn planted(
+    /// What b works more for each request in a case; none where that is not known. The first time in this journal, for
+    /// this source on this machine, the cost of a request is measured for it.
+    fn extra(
         &self,
         case: &Case,
         how: &How,
         machine: &Machine,
         journal: &mut Journal<Row>,
-    ) -> Result<Option<Planted>> {
+    ) -> Result<Option<Nanos>> {
         let Some(share) = case.planted else {
             return Ok(None);
         };
         let Some(work) = case.planted_on() else {
-            return Ok(Some(Planted::NOTHING));
+            return Ok(Some(Nanos::ZERO));
         };
         let like = self.row(BASE, machine, Outcome::Failed(String::new()));
         let base = journal.rows().iter().rev().find_map(|row| {
@@ -251,33 +256,38 @@ impl Compare {
                 ..row.clone()
             } == like;
             match row.outcome {
-                Outcome::Base { work: of, ratio } if alike && of == work => Some(ratio),
+                Outcome::Base { work: of, cost_us } if alike && of == work => Some(cost_us),
                 _ => None,
             }
         });
-        let ratio = match base {
-            Some(ratio) => ratio,
+        let cost_us = match base {
+            Some(cost_us) => cost_us,
             None => {
-                let ratio = base_ratio(case, work, how)?;
-                let outcome = Outcome::Base { work, ratio };
+                let cost_us = base_cost(case, how)?;
+                let outcome = Outcome::Base { work, cost_us };
                 println!("{BASE}: {}", page::sentence(&outcome));
                 journal.push(self.row(BASE, machine, outcome))?;
-                ratio
+                cost_us
             }
         };
-        Ok(Some(Planted::of(share / 100.0, work, ratio)))
+        Ok(Some(extra(share / 100.0, cost_us)))
     }
 }
 
-/// Compares a's work with twice as much.
-fn base_ratio(case: &Case, work: Nanos, how: &How) -> Result<Ratio> {
+/// The work that is `share` of a request that costs so many microseconds.
+fn extra(share: f64, cost_us: f64) -> Nanos {
+    Nanos::from_nanos((share * cost_us * 1e3).round() as u64)
+}
+
+/// Compares a with itself: what a request costs, in microseconds of CPU time.
+fn base_cost(case: &Case, how: &How) -> Result<f64> {
     let how = How {
         program: how.program.clone(),
         time: how.time.or(Some(BASE_TIME)),
     };
     let mut site = Site::new()?;
-    let mut side = |extra| case.a.command(&how.program, extra, &mut site);
-    let sides = [side(Nanos::ZERO)?, side(work)?];
+    let mut side = || case.a.command(&how.program, Nanos::ZERO, &mut site);
+    let sides = [side()?, side()?];
     let compared = match how.compare(case, &sides, &mut site)? {
         Outcome::Compared(compared) => compared,
         other => bail!(
@@ -285,28 +295,24 @@ fn base_ratio(case: &Case, work: Nanos, how: &How) -> Result<Ratio> {
             page::sentence(&other)
         ),
     };
-    let ratio = compared.ratio.filter(|ratio| ratio.low > 1.0);
-    ratio.with_context(|| format!("twice the work was not found: {}", compared.headline))
+    let cost = compared.cost_us;
+    cost.with_context(|| format!("the cost of a request is not known: {}", compared.headline))
 }
 
 /// Carries out a case once, for the `number`th time.
-fn carried_out(
-    (case, number): (&Case, u32),
-    planted: Option<Planted>,
-    how: &How,
-) -> Result<Outcome> {
+fn carried_out((case, number): (&Case, u32), extra: Option<Nanos>, how: &How) -> Result<Outcome> {
     let mut site = Site::new()?; // for each comparison: what its servers write goes with it
-    let extra = planted.map_or(Nanos::ZERO, |planted| planted.extra);
     let sides = [
         case.a.command(&how.program, Nanos::ZERO, &mut site)?,
-        case.b.command(&how.program, extra, &mut site)?,
+        case.b
+            .command(&how.program, extra.unwrap_or_default(), &mut site)?,
     ];
     if let Some(kills) = case.kills {
         return killed::run((case, kills, number), &sides, how, &mut site);
     }
     let mut outcome = how.compare(case, &sides, &mut site)?;
     if let Outcome::Compared(compared) = &mut outcome {
-        compared.planted = planted;
+        compared.planted = extra.map(|extra| Planted::of(extra, compared.cost_us));
         compared.beside = beside::measure(case, how, &mut site).unwrap_or_else(|error| {
             eprintln!("{}: {error:#}", case.name); // the comparison counts all the same
             None
@@ -317,22 +323,13 @@ fn carried_out(
 }
 
 impl Planted {
-    /// Both servers are the same.
-    const NOTHING: Planted = Planted {
-        extra: Nanos::ZERO,
-        ratio: 1.0,
-    };
-
-    /// The extra work that makes `share` of the whole CPU time per request, where `work` more made it grow to `twice`. CPU
-    /// time per request grows evenly with work, so that `work` is the share `twice - 1` of the whole. The ratio is that of
-    /// whole nanoseconds.
-    fn of(share: f64, work: Nanos, twice: Ratio) -> Planted {
-        let each = (twice.centre - 1.0) / work.as_nanos() as f64;
-        let extra = (share / each).round();
-        Planted {
-            extra: Nanos::from_nanos(extra as u64),
-            ratio: 1.0 + extra * each,
-        }
+    /// So much more work for requests that cost so many microseconds of CPU time without it.
+    fn of(extra: Nanos, cost_us: Option<f64>) -> Planted {
+        let ratio = match extra {
+            Nanos::ZERO => Some(1.0),
+            extra => cost_us.map(|cost| 1.0 + extra.as_nanos() as f64 / 1e3 / cost),
+        };
+        Planted { extra, ratio }
     }
 }
 
@@ -364,17 +361,13 @@ mod tests {
     }
 
     #[test]
-    fn extra_work_is_a_share_of_the_whole_cost_and_not_of_the_work() {
-        // 20 us of work make the whole 1.4 times as much: the whole is 50 us, and 2 % of it are 1 us.
-        let work = Nanos::from_micros(20);
-        let twice = ratio(1.4, 1.39, 1.41);
-        let planted = Planted::of(0.02, work, twice);
-        assert_eq!(planted.extra, Nanos::from_micros(1));
-        assert!((planted.ratio - 1.02).abs() < 1e-12);
-        // Rounded to a nanosecond: 333 ns of 50 us and 0.333 %.
-        let planted = Planted::of(1.0 / 150.0, work, twice);
-        assert_eq!(planted.extra, Nanos::from_nanos(333));
-        assert!((planted.ratio - 1.006_66).abs() < 1e-9);
+    fn extra_work_is_a_share_of_the_whole_cost_as_each_comparison_measured_it() {
+        assert_eq!(extra(0.02, 50.0), Nanos::from_micros(1));
+        assert_eq!(extra(1.0 / 150.0, 50.0), Nanos::from_nanos(333));
+        let planted = |nanos, cost| Planted::of(Nanos::from_nanos(nanos), cost).ratio;
+        assert!((planted(1000, Some(40.0)).unwrap() - 1.025).abs() < 1e-12);
+        assert_eq!(planted(1000, None), None);
+        assert_eq!([planted(0, None), planted(0, Some(40.0))], [Some(1.0); 2]);
     }
 
     #[test]
@@ -394,7 +387,7 @@ mod tests {
         let outcomes = [
             Outcome::Base {
                 work: Nanos::from_micros(20),
-                ratio: ratio(1.4, 1.39, 1.41),
+                cost_us: 27.6,
             },
             Outcome::Failed("it could not".into()),
             Outcome::Compared(page::tests::compared("more", 1.02, Some(1.02))),

@@ -104,6 +104,8 @@ pub(crate) struct Worker<R> {
     frozen: Instant,
     /// The clock as it was read last.
     now: Instant,
+    /// So much longer than its due the last work was.
+    overworked: Nanos,
     log: Log,
 }
 
@@ -128,6 +130,7 @@ impl<R: PausableRing> Worker<R> {
             called: Vec::new(),
             paused: Instant::ZERO,
             frozen: Instant::ZERO,
+            overworked: Nanos::ZERO,
             log: Log::default(),
         }
     }

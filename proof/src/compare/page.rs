@@ -79,17 +79,12 @@ fn provenance(rows: &[&Row]) -> String {
 /// How the cost of a request was found.
 fn base(rows: &[&Row]) -> String {
     let line = |row: &&Row| match row.outcome {
-        Outcome::Base { work, ratio } => {
-            let micros = work.as_nanos() as f64 / 1e3;
-            let whole = micros / (ratio.centre - 1.0);
-            Some(format!(
-                "- planted: `weigh serve --truth` with {0} of work, beside one that works longer. Twice the work costs {1} times \
-                 as much CPU time per request, so the whole costs as much as {whole:.1} us of work, and 1 % of it is {2:.0} ns",
-                units::span(work),
-                shown(&ratio),
-                whole * 10.0
-            ))
-        }
+        Outcome::Base { work, cost_us } => Some(format!(
+            "- planted: `weigh serve --truth` with {} of work for each request, beside one that works longer. A request costs \
+             {cost_us:.1} us, from which the extra work is taken; what it is of the cost, each comparison says itself: the \
+             extra work by the cost of a that it measured",
+            units::span(work),
+        )),
         _ => None,
     };
     let lines: Vec<String> = rows.iter().filter_map(line).collect();
@@ -197,8 +192,11 @@ fn shown(ratio: &Ratio) -> String {
 /// What came of one comparison, for the terminal.
 pub fn sentence(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Base { work, ratio } => {
-            format!("{} more work: {}", units::span(*work), shown(ratio))
+        Outcome::Base { work, cost_us } => {
+            format!(
+                "{cost_us:.2} us per request with {} of work",
+                units::span(*work)
+            )
         }
         Outcome::Compared(compared) => {
             let interval = compared.ratio.as_ref().map(shown).unwrap_or_default();
@@ -241,9 +239,10 @@ pub(super) mod tests {
             detectable: Some(ratio - 1.0),
             foreign: Some(0.01),
             planted: planted.map(|ratio| Planted {
-                extra: Nanos::from_nanos(731),
-                ratio,
+                extra: Nanos::from_nanos(if ratio > 1.0 { 731 } else { 0 }),
+                ratio: Some(ratio),
             }),
+            cost_us: Some(27.6),
             beside: None,
         }
     }
@@ -294,7 +293,7 @@ pub(super) mod tests {
             "planted-5",
             Outcome::Compared(compared("more", 1.05, None)),
         ));
-        let wanted = "| `planted-2` | more work | 2 %: 731 ns | 4 (1 more failed) | 3 of 4 (19.4 .. 99.4 %) | 2 of 4 (6.8 .. 93.2 %) | \
+        let wanted = "| `planted-2` | more work | 731 ns: 2.00 % (2.00 .. 2.00 %) | 4 (1 more failed) | 3 of 4 (19.4 .. 99.4 %) | 2 of 4 (6.8 .. 93.2 %) | \
                       2 of 4 (6.8 .. 93.2 %) | 1.90 % (-2.50 .. 3.00 %) | 1.0190 |";
         let text = page(&rows);
         assert_eq!(line(&text, "| `planted-2` |"), wanted);
@@ -325,20 +324,21 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_cost_of_a_request_follows_from_the_comparison_with_twice_the_work() {
-        let ratio = Ratio {
-            centre: 1.4,
-            low: 1.39,
-            high: 1.41,
-        };
+    fn the_cost_of_a_request_from_which_the_work_was_taken_is_said() {
         let work = Nanos::from_micros(20);
-        let text = page(&[row("base", Outcome::Base { work, ratio })]);
+        let text = page(&[row(
+            "base",
+            Outcome::Base {
+                work,
+                cost_us: 27.64,
+            },
+        )]);
         let line = line(&text, "- planted:");
-        assert!(line.contains("1.4000 (1.3900 .. 1.4100) times"), "{line}");
         assert!(
-            line.ends_with("as much as 50.0 us of work, and 1 % of it is 500 ns"),
+            line.contains("with 20.0 us of work for each request"),
             "{line}"
         );
+        assert!(line.contains("A request costs 27.6 us, from"), "{line}");
     }
 
     #[test]

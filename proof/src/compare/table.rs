@@ -97,12 +97,13 @@ impl Compared {
 
     /// Whether the interval holds the planted ratio.
     fn holds_planted(&self) -> bool {
-        let both = self.ratio.zip(self.planted);
-        both.is_some_and(|(ratio, planted)| ratio.holds(planted.ratio))
+        let planted = self.planted.and_then(|planted| planted.ratio);
+        let both = self.ratio.zip(planted);
+        both.is_some_and(|(ratio, planted)| ratio.holds(planted))
     }
 }
 
-/// What is planted in a case: the share, and the extra work of its comparisons.
+/// What is planted in a case: the share, the extra work of its comparisons, and what that was of the cost in each.
 fn planted(case: &Case, done: &[&Compared]) -> String {
     let Some(share) = case.planted else {
         return "-".into();
@@ -111,14 +112,16 @@ fn planted(case: &Case, done: &[&Compared]) -> String {
         .iter()
         .filter_map(|compared| Some(compared.planted?.extra));
     let extra: BTreeSet<Nanos> = extra.filter(|extra| *extra > Nanos::ZERO).collect();
-    match (extra.first(), extra.last()) {
-        (Some(least), Some(most)) if least == most => {
-            format!("{share} %: {} ns", least.as_nanos())
-        }
-        (Some(least), Some(most)) => {
-            format!("{share} %: {} .. {} ns", least.as_nanos(), most.as_nanos())
-        }
-        _ => format!("{share} %"),
+    let (Some(least), Some(most)) = (extra.first(), extra.last()) else {
+        return format!("{share} %");
+    };
+    let ratios = done
+        .iter()
+        .filter_map(|compared| Some((compared.planted?.ratio? - 1.0) * 100.0));
+    let of_it = range(&ratios.collect::<Vec<f64>>()).unwrap_or("not known".into());
+    match (least.as_nanos(), most.as_nanos()) {
+        (least, most) if least == most => format!("{least} ns: {of_it}"),
+        (least, most) => format!("{least} .. {most} ns: {of_it}"),
     }
 }
 

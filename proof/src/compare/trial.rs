@@ -43,6 +43,7 @@ struct Answers {
 #[derive(Debug, Deserialize)]
 struct Figure {
     figure: String,
+    values: Vec<Option<f64>>,
     against_first: Vec<Versus>,
 }
 
@@ -110,6 +111,7 @@ fn compared(text: &str) -> Result<Compared> {
     let figures = &printed.answers.figures;
     let figure = printed.answers.decides.and_then(|place| figures.get(place));
     let versus = figure.and_then(|figure| figure.against_first.first());
+    let cost = figure.filter(|figure| figure.figure == "cpu_per_request");
     Ok(Compared {
         headline,
         figure: figure
@@ -117,6 +119,7 @@ fn compared(text: &str) -> Result<Compared> {
             .unwrap_or_default(),
         said: versus.map(|versus| versus.said.clone()).unwrap_or_default(),
         starts: versus.map_or(0, |versus| versus.starts),
+        cost_us: cost.and_then(|figure| *figure.values.first()?),
         ratio: versus.and_then(|versus| versus.ratio),
         detectable: versus.and_then(|versus| versus.detectable),
         foreign: printed.answers.foreign,
@@ -133,13 +136,14 @@ mod tests {
     #[test]
     fn what_is_printed_of_the_figure_that_decides_is_read() {
         let text = r#"{"weigh": "0.2.0", "headlines": ["b uses 2.3 % more CPU per request than a"], "answers": {"decides": 1, "foreign": 0.07,
-            "figures": [{"figure": "p50", "against_first": [{"starts": 7, "ratio": null, "detectable": null, "said": "void"}]},
-            {"figure": "cpu_per_request", "against_first": [{"server": 1, "starts": 7, "detectable": 0.011, "said": "more",
+            "figures": [{"figure": "p50", "values": [1.5, null], "against_first": [{"starts": 7, "ratio": null, "detectable": null, "said": "void"}]},
+            {"figure": "cpu_per_request", "values": [27.5, 28.1, 5.9], "against_first": [{"server": 1, "starts": 7, "detectable": 0.011, "said": "more",
             "ratio": {"centre": 1.023, "low": 1.021, "high": 1.025, "sd": 0.002, "signed_rank": null}}]}]}}"#;
         let found = compared(text).unwrap();
         let ratio = found.ratio.unwrap();
         assert_eq!((ratio.centre, ratio.low, ratio.high), (1.023, 1.021, 1.025));
         assert_eq!((found.starts, found.detectable), (7, Some(0.011)));
+        assert_eq!(found.cost_us, Some(27.5));
         assert_eq!(found.foreign, Some(0.07));
         assert_eq!((&*found.figure, &*found.said), ("cpu_per_request", "more"));
         assert_eq!(found.headline, "b uses 2.3 % more CPU per request than a");

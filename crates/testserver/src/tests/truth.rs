@@ -298,6 +298,28 @@ fn work_is_done_for_one_request_after_the_other() {
 }
 
 #[test]
+fn looking_at_the_clock_makes_the_work_no_longer_on_average() {
+    let took = |work| {
+        let config = Config {
+            work: Nanos::from_nanos(work),
+            ..seeded()
+        };
+        let options = Options {
+            call_cost: Nanos::from_nanos(70),
+            ..Options::default()
+        };
+        let all = vec![vec![(arrival(0), get("/nop.gif").repeat(101))]];
+        let came = serve_on(&config, options, all, |log| log.answered >= 101);
+        let departures = came.records.iter().map(|record| record.departure);
+        let (first, last) = (departures.clone().min(), departures.max());
+        (last.unwrap() - first.unwrap()).as_nanos()
+    };
+    // Each look takes 70 ns, twice as much as the two servers differ by.
+    let more = took(475) - took(440);
+    assert!(more.abs_diff(100 * 35) <= 70, "{more}");
+}
+
+#[test]
 fn a_stop_does_not_wait_until_all_work_is_done() {
     let config = Config {
         work: Nanos::from_millis(100),

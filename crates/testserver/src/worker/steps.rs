@@ -8,6 +8,8 @@ use units::{Instant, Nanos};
 
 /// Steps and sends of one connection before the others have their turn.
 const SHARE: u32 = 16;
+/// Most that looking at the clock makes a request's work longer; beyond that the worker was not running, and burned nothing.
+const LOOK: Nanos = Nanos::from_micros(1);
 
 /// Whether a connection can go on at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,13 +109,23 @@ impl<R: PausableRing> Worker<R> {
                 Activity::new(Some(pending), misbehaviour)
             }
         });
-        // What a request costs more.
-        let work = self.behaviour.config.work;
-        if work > Nanos::ZERO {
-            self.ring.burn_until(self.ring.now() + work);
-            self.now = self.ring.now();
-        }
+        self.work();
         Pace::On
+    }
+
+    /// Burns what a request costs more. What looking at the clock makes it longer is taken from the next request's, so that
+    /// the mean is exact, and so is the difference between two servers.
+    fn work(&mut self) {
+        let work = self.behaviour.config.work;
+        if work == Nanos::ZERO {
+            return;
+        }
+        let begun = self.ring.now();
+        let due = work.saturating_sub(self.overworked);
+        self.ring.burn_until(begun + due);
+        self.now = self.ring.now();
+        let over = (self.now - begun + self.overworked).saturating_sub(work);
+        self.overworked = if over <= LOOK { over } else { Nanos::ZERO };
     }
 
     /// All steps are done: serves on, if the client wants it.
