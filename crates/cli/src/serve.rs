@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::{Arg, Args};
 use kernel::{Address, limits, signals, user};
 use plan::settings::{self, count32 as count};
-use refserver::{Config, Control, Limits, Pace, Server};
+use refserver::{Certificate, Config, Control, Limits, Pace, Server};
 use std::path::PathBuf;
 use units::{Nanos, parse_count};
 
@@ -45,9 +45,46 @@ pub struct ServeFlags {
     pub admin: Option<Address>,
 
     #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
     limits: LimitFlags,
     #[command(flatten)]
     truth: TruthFlags,
+}
+
+/// With which certificate https is served; without any it is http.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "HTTPS")]
+struct TlsFlags {
+    /// Serve https with this certificate, in PEM, behind it those up to its issuer. SIGHUP has it read again.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its private key, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Serve https with a certificate made for this run, for localhost and the addresses of --listen: self-signed. Clients
+    /// must not check it (weigh run --insecure, curl -k).
+    #[arg(long, value_name = "self-signed", value_parser = ["self-signed"], conflicts_with = "tls_cert", hide_possible_values = true)]
+    tls: Option<String>,
+}
+
+impl TlsFlags {
+    fn certificate(&self) -> Option<Certificate> {
+        if self.tls.is_some() {
+            return Some(Certificate::SelfSigned);
+        }
+        let files = self.tls_cert.clone().zip(self.tls_key.clone());
+        files.map(|(chain, key)| Certificate::Files { chain, key })
+    }
+}
+
+/// Tells where a server listens: a line for each address.
+pub fn tell_addresses(addresses: &[Address], is_encrypted: bool) -> Result<()> {
+    let how = if is_encrypted { " (https)" } else { "" };
+    for address in addresses {
+        output::print(&format!("listening on {address}{how}\n"))?;
+    }
+    Ok(())
 }
 
 /// Hides in `-h` what few people need.
@@ -103,17 +140,19 @@ Examples:
   weigh serve                                      built-in resources on 127.0.0.1:8080
   weigh serve ~/site --listen 0.0.0.0:80 --listen '[::]:80' --log access.log
   weigh serve /srv/site --listen '[::]:80' --user www-data --header 'Cache-Control: max-age=60'
+  weigh serve --tls self-signed --listen 127.0.0.1:8443            then: weigh run https://127.0.0.1:8443/hello --insecure
   weigh serve site --admin 127.0.0.1:9090          then: curl 127.0.0.1:9090/metrics
   curl -i 127.0.0.1:8080/nop.gif
 
 SIGTERM, SIGQUIT or Ctrl-C stops it: it closes its listeners, finishes the requests under way, and prints its counts.
-SIGHUP or SIGUSR1 makes it open its log again, after the file was moved away.
+SIGHUP or SIGUSR1 makes it open its log again, after the file was moved away, and read its certificate again.
 A program called `counterweight` that is this one (a link will do) does what `weigh serve` does.";
 
 /// Serves until SIGTERM or Ctrl-C, then tells what it served.
 pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     if flags.truth.truth {
-        return truth::serve(&flags.truth, &flags.listen, flags.workers);
+        let certificate = flags.tls.certificate();
+        return truth::serve(&flags.truth, &flags.listen, certificate, flags.workers);
     }
     let raised = signals::serving();
     let _ = limits::raise_open_files(); // with fewer, fewer connections are taken
@@ -131,9 +170,7 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
             "There are descriptors for about {most} connections; more will wait (see `ulimit -n`)."
         ));
     }
-    for address in server.addresses() {
-        output::print(&format!("listening on {address}\n"))?;
-    }
+    tell_addresses(server.addresses(), config.certificate.is_some())?;
     if let Some(address) = server.admin() {
         output::print(&format!("counts on {address}\n"))?;
     }
@@ -174,6 +211,7 @@ fn config(flags: &ServeFlags, defaults: Config) -> Result<Config> {
         root: flags.dir.clone(),
         cache: flags.cache,
         log: flags.log.clone(),
+        certificate: flags.tls.certificate(),
         admin: flags.admin.clone(),
         limits: flags.limits.over(&defaults.limits)?,
         ..defaults

@@ -3,9 +3,11 @@
 use crate::choice::one_of;
 use crate::exit::Exit;
 use crate::output;
+use crate::serve::tell_addresses;
 use anyhow::{Result, ensure};
 use clap::Args;
 use kernel::{Address, signals};
+use refserver::Certificate;
 use std::path::PathBuf;
 use testserver::misbehaviour::{Rule, Script};
 use testserver::truth::{Capacity, Service, Stall};
@@ -82,7 +84,12 @@ const SPINS: [(BusyPoll, &str, &str); 3] = [
 ];
 
 /// Tells the truth until SIGTERM or Ctrl-C, then tells what was done.
-pub fn serve(flags: &TruthFlags, listen: &[Address], workers: Option<u32>) -> Result<Exit> {
+pub fn serve(
+    flags: &TruthFlags,
+    listen: &[Address],
+    certificate: Option<Certificate>,
+    workers: Option<u32>,
+) -> Result<Exit> {
     let workers = workers.unwrap_or(1);
     ensure!(
         workers == 1,
@@ -95,10 +102,12 @@ pub fn serve(flags: &TruthFlags, listen: &[Address], workers: Option<u32>) -> Re
     );
     let stop = signals::serving().stop; // it has no log that could be opened anew
     let _ = kernel::limits::raise_open_files(); // with fewer, connections wait in the kernel
-    let server = TruthServer::bind(&config(flags, listen))?;
-    for address in server.addresses() {
-        output::print(&format!("listening on {address}\n"))?;
-    }
+    let config = Config {
+        certificate,
+        ..config(flags, listen)
+    };
+    let server = TruthServer::bind(&config)?;
+    tell_addresses(server.addresses(), config.certificate.is_some())?;
     let (start, seed) = (server.start().as_nanos(), flags.seed);
     output::print(&format!("start {start}\nseed {seed}\n"))?;
     let counts = server.run(stop.flag());
@@ -123,5 +132,6 @@ fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
         busy_poll: flags.spin,
         log: flags.truth_log.clone(),
         complain: |sentence| output::message(&format!("weigh: {sentence}")),
+        ..Config::default()
     }
 }

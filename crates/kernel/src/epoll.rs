@@ -192,18 +192,6 @@ impl Epoll {
         })
     }
 
-    /// The listening sockets, by their tokens.
-    pub fn listeners(&self) -> Vec<BorrowedFd<'_>> {
-        let listening = self
-            .sockets
-            .iter()
-            .filter(|socket| socket.state == State::Listening);
-        // SAFETY: a listening socket stays open until it is closed through the ring, which is borrowed as long.
-        listening
-            .map(|socket| unsafe { BorrowedFd::borrow_raw(socket.fd) })
-            .collect()
-    }
-
     fn vacant(&mut self, token: Token) -> Result<&mut Socket, Errno> {
         let is_free = |socket: &Socket| socket.state == State::Free;
         ring::vacant(&mut self.sockets, token, Socket::FREE, is_free)
@@ -592,6 +580,17 @@ impl ServerRing for Epoll {
 
     fn received_at(&self) -> Option<Instant> {
         (self.stamp != Instant::ZERO).then_some(self.stamp)
+    }
+
+    fn listeners(&self) -> Vec<BorrowedFd<'_>> {
+        let listening = self
+            .sockets
+            .iter()
+            .filter(|socket| socket.state == State::Listening);
+        // SAFETY: a listening socket stays open until it is closed through the ring, which is borrowed as long.
+        listening
+            .map(|socket| unsafe { BorrowedFd::borrow_raw(socket.fd) })
+            .collect()
     }
 }
 

@@ -29,6 +29,7 @@ use crate::files::File;
 use crate::{Address, Errno};
 use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
 use units::{Instant, Nanos};
 
 /// The owner's name for one socket of a ring: a small index, reused after `close`.
@@ -181,6 +182,10 @@ pub trait Ring {
 
 /// What a server needs besides: to accept, to send files, to pause, to know when bytes came.
 pub trait ServerRing: Ring {
+    /// Whether peers say a last word before they end, which is not among the bytes that the owner gets. One that is unread when the socket
+    /// is closed resets the connection.
+    const HAS_LAST_WORD: bool = false;
+
     /// Makes `token` a listening socket and tells where it listens (port 0 asks for any).
     ///
     /// # Errors
@@ -234,4 +239,9 @@ pub trait ServerRing: Ring {
     /// waited for their reader since. None without [`ListenOptions::stamps`], and where the kernel made none (it makes none for
     /// Unix-domain sockets).
     fn received_at(&self) -> Option<Instant>;
+
+    /// The listening sockets, by their tokens; none where there are no descriptors.
+    fn listeners(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
 }

@@ -1,5 +1,6 @@
 //! Settings of a server, and what is wrong with them.
 
+use crate::encryption::Certificate;
 use crate::errors::ServeError;
 use crate::limits::Limits;
 use crate::slots;
@@ -38,7 +39,9 @@ pub struct Config {
     pub cache: u64,
     /// Where requests are logged.
     pub log: Option<PathBuf>,
-    /// Where the operator may ask for the counts.
+    /// What clients are shown: with a certificate the server speaks TLS at all addresses of `listen`.
+    pub certificate: Option<Certificate>,
+    /// Where the operator may ask for the counts, without TLS.
     pub admin: Option<Address>,
     /// Limits on what clients may take.
     pub limits: Limits,
@@ -67,6 +70,7 @@ impl Config {
             open_files,
             cache: 0,
             log: None,
+            certificate: None,
             admin: None,
             // Where there are few, listeners and refused clients will not need so many either.
             limits: Limits::within(descriptors.saturating_sub(others).max(descriptors / 2)),

@@ -54,8 +54,12 @@ mod limiter;
 // what is written down of them,
 mod appender;
 mod log;
-// and what one thread does with them.
+// what one thread does with them,
 mod worker;
+// through what their bytes go,
+mod secured;
+// and with which certificate.
+mod encryption;
 // What it has done,
 mod counts;
 // how an operator reads that,
@@ -67,19 +71,22 @@ mod config;
 // and all threads together.
 mod server;
 
-/// What test servers share with this one: its ready responses, the Date in them, and its checks of addresses.
+/// What test servers share with this one: its ready responses, the Date in them, its checks of addresses, its TLS.
 pub mod parts {
     pub use crate::appender::Appender;
     pub use crate::config::check_addresses;
     pub use crate::date::text as date;
+    pub use crate::encryption::Encryption;
     pub use crate::headers::Headers;
     pub use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
     pub use crate::resources::{choose, find};
+    pub use crate::secured::Secured;
     pub use crate::slots::{FIRST, Slots};
 }
 
 pub use config::Config;
 pub use counts::Counts;
+pub use encryption::Certificate;
 pub use errors::ServeError;
 pub use limits::{Limits, Pace};
 pub use server::{Control, Server};

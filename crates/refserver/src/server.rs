@@ -8,6 +8,7 @@
 use crate::admin::{CounterSlot, SharedCounters};
 use crate::config::{self, Config, check_addresses};
 use crate::counts::Counts;
+use crate::encryption::Encryption;
 use crate::errors::ServeError;
 use crate::files::{Library, LibraryOptions};
 use crate::headers::Headers;
@@ -15,18 +16,20 @@ use crate::limiter::ConnectionLimiter;
 use crate::limits::Limits;
 use crate::log::{Log, LogFile};
 use crate::responding::Site;
+use crate::secured::Secured;
 use crate::worker::{Setting, Worker};
-use kernel::descriptors::{self, Showcase};
+use kernel::descriptors::{self, Entrance, Showcase};
 use kernel::user::User;
-use kernel::{Address, Epoll, Errno, clock};
+use kernel::{Address, Epoll, Errno, ServerRing, clock};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use units::Nanos;
+use wire::tls::{self, Tls};
 
 /// Connections of operators at a time, to the admin listener.
 const OPERATORS: u32 = 64;
@@ -39,7 +42,7 @@ const WATCH: Nanos = Nanos::from_millis(25);
 pub struct Control<'a> {
     /// Set to have it stop.
     pub stop: &'a AtomicBool,
-    /// Set to have it open its log anew; it clears it.
+    /// Set to have it open its log anew, and read its certificate again; it clears it.
     pub reopen: &'a AtomicBool,
     /// Called with a sentence about what of that cannot be done.
     pub complain: fn(&str),
@@ -127,12 +130,8 @@ impl Server {
         }
         let is_over = || self.threads.iter().any(|(thread, _)| thread.is_finished());
         while !control.stop.load(Ordering::Relaxed) && !is_over() {
-            if control.reopen.swap(false, Ordering::Relaxed)
-                && let Some(log) = &self.shared.log
-                && let Err(error) = log.renew()
-            {
-                let error = refused_log(log, error);
-                (control.complain)(&format!("{error}; the file that is open is written on"));
+            if control.reopen.swap(false, Ordering::Relaxed) {
+                self.shared.renew(control.complain);
             }
             thread::sleep(WATCH.to_std()); // signals raise the flags of the caller, which nothing can wait for
         }
@@ -164,18 +163,21 @@ impl Server {
         let work = move || {
             // Where the table stays shared, each system call takes a little longer.
             let is_own = descriptors::own().is_ok();
-            let (served, addresses) = shared.listening(worker, &at)?;
-            if is_own {
-                // Where there is no room for them they are not seen, and serve as well.
-                let _ = entrance.show(&served.listeners());
+            let birth = Birth {
+                worker,
+                at,
+                entrance: is_own.then_some(entrance),
+                ready,
+                wait,
+            };
+            let ring = Epoll::new().map_err(ServeError::ring)?;
+            match shared.encryption.as_ref().filter(|_| worker.is_some()) {
+                None => shared.live(ring, birth),
+                Some(encryption) => {
+                    let of_thread = encryption.credentials().of_thread();
+                    shared.live(Secured::<_, Tls<tls::Server>>::new(ring, of_thread), birth)
+                }
             }
-            let _ = ready.send(addresses);
-            if wait.recv().is_err() {
-                return Ok(Counts::default());
-            }
-            let counts = served.run(|| shared.stop.load(Ordering::Relaxed));
-            // The server's counts are those of its workers.
-            Ok(worker.map_or(Counts::default(), |_| counts))
         };
         let thread = thread::Builder::new().name(name).stack_size(STACK);
         let thread = thread.spawn(work).map_err(ServeError::thread)?;
@@ -186,6 +188,19 @@ impl Server {
         self.threads.push((thread, go));
         Ok(addresses)
     }
+}
+
+/// What a thread is told when it begins.
+struct Birth {
+    /// The worker's number; none for the admin listener.
+    worker: Option<u32>,
+    at: Vec<Address>,
+    /// Where it shows its listening sockets; none where they are to be seen already.
+    entrance: Option<Entrance>,
+    /// It says here where it listens.
+    ready: Sender<Vec<Address>>,
+    /// It serves when it hears from here, and ends when there is nothing to be heard any more.
+    wait: Receiver<()>,
 }
 
 /// What a thread has come to; its panic goes on here.
@@ -242,6 +257,8 @@ struct Shared {
     limiter: Arc<ConnectionLimiter>,
     counters: Arc<SharedCounters>,
     log: Option<Arc<LogFile>>,
+    /// With it all but the operator speak TLS.
+    encryption: Option<Encryption>,
     stop: AtomicBool,
 }
 
@@ -272,24 +289,60 @@ impl Shared {
             counters: Arc::new(SharedCounters::new(workers, Arc::clone(&limiter))),
             limiter,
             log: config.log.clone().map(log),
+            encryption: match &config.certificate {
+                Some(certificate) => Some(Encryption::new(certificate, &config.listen)?),
+                None => None,
+            },
             stop: AtomicBool::new(false),
             config,
         })
     }
 
+    /// Opens the log anew and reads the certificate again.
+    fn renew(&self, complain: fn(&str)) {
+        if let Some(log) = &self.log
+            && let Err(error) = log.renew()
+        {
+            let error = refused_log(log, error);
+            complain(&format!("{error}; the file that is open is written on"));
+        }
+        if let Some(encryption) = &self.encryption
+            && let Err(error) = encryption.renew()
+        {
+            complain(&format!("{error}; the certificate of before is shown on"));
+        }
+    }
+
+    /// A thread's life with its ring.
+    fn live<R: ServerRing>(&self, ring: R, birth: Birth) -> Result<Counts, ServeError> {
+        let (served, addresses) = self.listening(ring, birth.worker, &birth.at)?;
+        if let Some(entrance) = birth.entrance {
+            // Where there is no room for them they are not seen, and serve as well.
+            let _ = entrance.show(&served.listeners());
+        }
+        let _ = birth.ready.send(addresses);
+        if birth.wait.recv().is_err() {
+            return Ok(Counts::default());
+        }
+        let counts = served.run(|| self.stop.load(Ordering::Relaxed));
+        // The server's counts are those of its workers.
+        Ok(birth.worker.map_or(Counts::default(), |_| counts))
+    }
+
     /// A worker that listens, and where.
-    fn listening(
+    fn listening<R: ServerRing>(
         &self,
+        ring: R,
         worker: Option<u32>,
         at: &[Address],
-    ) -> Result<(Worker<Epoll>, Vec<Address>), ServeError> {
+    ) -> Result<(Worker<R>, Vec<Address>), ServeError> {
         let setting = match worker {
             Some(worker) => self.worker(worker as usize)?,
             None => self.admin(),
         };
         // The files of Unix sockets get these permissions; the operator's does not.
         let mode = worker.and(self.config.listen_mode);
-        let mut worker = Worker::new(Epoll::new().map_err(ServeError::ring)?, setting);
+        let mut worker = Worker::new(ring, setting);
         let mut listen = |address| {
             let found = worker.listen(address, mode);
             found.map_err(|error| ServeError::listen(address, error))

@@ -41,7 +41,7 @@ use crate::responding::{ResponseContext, Site};
 use crate::sending::{BUFFER, ROUND};
 use crate::slots::{FIRST, Slot, Slots};
 use holders::Holders;
-use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, ServerRing, Token};
+use kernel::{Address, Closing, Errno, Event, ListenOptions, ServerRing, Token};
 pub(crate) use listeners::TURNED_AWAY;
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -95,13 +95,6 @@ pub(crate) struct Worker<R> {
     allowance: usize,
 }
 
-impl Worker<Epoll> {
-    /// The sockets that it listens on.
-    pub(crate) fn listeners(&self) -> Vec<BorrowedFd<'_>> {
-        self.ring.listeners()
-    }
-}
-
 impl<R: ServerRing> Worker<R> {
     /// A worker that does not listen yet.
     pub(crate) fn new(ring: R, setting: Setting) -> Worker<R> {
@@ -153,6 +146,11 @@ impl<R: ServerRing> Worker<R> {
         let at = self.ring.listen(Token(listener), at, &options)?;
         self.listeners.push(false);
         Ok(at)
+    }
+
+    /// The sockets that it listens on.
+    pub(crate) fn listeners(&self) -> Vec<BorrowedFd<'_>> {
+        self.ring.listeners()
     }
 
     /// Serves until `stopped` says so, then drains.

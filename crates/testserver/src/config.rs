@@ -3,8 +3,8 @@
 use crate::misbehaviour::Script;
 use crate::truth::{Capacity, Service, Stall};
 use kernel::Address;
-use refserver::ServeError;
 use refserver::parts::check_addresses;
+use refserver::{Certificate, ServeError};
 use std::path::PathBuf;
 use std::thread;
 use units::Nanos;
@@ -44,6 +44,8 @@ impl BusyPoll {
 pub struct Config {
     /// Where it listens, at most 64 addresses; port 0 asks for any.
     pub listen: Vec<Address>,
+    /// What clients are shown: with a certificate the truth server speaks TLS.
+    pub certificate: Option<Certificate>,
     /// The seed of every draw.
     pub seed: u64,
     /// When everything stands still.
@@ -69,6 +71,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             listen: Vec::new(),
+            certificate: None,
             seed: 0,
             stall: None,
             work: Nanos::ZERO,

@@ -4,15 +4,17 @@ use crate::behaviour::Behaviour;
 use crate::config::{BusyPoll, Config};
 use crate::misbehaviour::{Log, Script};
 use crate::truth::log::{Header, LogCounts, Writer};
-use crate::worker::{Command, Worker};
+use crate::worker::{Command, PausableRing, Worker};
 use kernel::{Address, Epoll, clock};
 use refserver::ServeError;
+use refserver::parts::{Encryption, Secured};
 use std::fmt;
 use std::fs::{self, File};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use units::Instant;
+use wire::tls::{self, Tls};
 
 /// What a truth server has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,23 @@ impl fmt::Display for Counts {
 /// A truth server that listens, but does not serve before [`TruthServer::run`].
 ///
 /// One thread and one ring: the order in which requests are counted and queued is that in which they come.
-pub struct TruthServer(Worker<Epoll>);
+pub struct TruthServer(Truthful);
+
+/// Its worker, with TLS and without.
+enum Truthful {
+    Plain(Box<Worker<Epoll>>),
+    Secured(Box<Worker<Secured<Epoll, Tls<tls::Server>>>>),
+}
+
+/// Does the same with either worker.
+macro_rules! with {
+    ($truthful:expr, $worker:ident => $done:expr) => {
+        match $truthful {
+            Truthful::Plain($worker) => $done,
+            Truthful::Secured($worker) => $done,
+        }
+    };
+}
 
 impl TruthServer {
     /// Opens all that is needed, so that what can fail fails here. Its time begins now.
@@ -48,25 +66,35 @@ impl TruthServer {
     /// The configuration is out of range, an address cannot be had, or the log cannot be made.
     pub fn bind(config: &Config) -> Result<TruthServer, ServeError> {
         let start = clock::now();
-        let mut worker = listening(Behaviour::truthful(config.clone(), start))?;
-        worker.behaviour.writer = writer(config, start)?;
-        Ok(TruthServer(worker))
+        let mut behaviour = Behaviour::truthful(config.clone(), start);
+        behaviour.config.check()?;
+        behaviour.writer = writer(config, start)?;
+        let ring = Epoll::new().map_err(ServeError::ring)?;
+        Ok(TruthServer(match &config.certificate {
+            None => Truthful::Plain(Box::new(listening(ring, behaviour)?)),
+            Some(certificate) => {
+                let encryption = Encryption::new(certificate, &config.listen)?;
+                let ring = Secured::new(ring, encryption.credentials().of_thread());
+                Truthful::Secured(Box::new(listening(ring, behaviour)?))
+            }
+        }))
     }
 
     /// Where it listens, in the configuration's order, with the ports that were found.
     pub fn addresses(&self) -> &[Address] {
-        self.0.addresses()
+        with!(&self.0, worker => worker.addresses())
     }
 
     /// When its time began: the beginning of its first stall.
     pub fn start(&self) -> Instant {
-        self.0.behaviour.start
+        with!(&self.0, worker => worker.behaviour.start)
     }
 
     /// Serves on this thread until `stop` is set, which is seen within some milliseconds; then closes everything,
     /// writes the rest of the log and says what was done. What was still to be answered then is not.
     pub fn run(self, stop: &AtomicBool) -> Counts {
-        let (log, behaviour) = self.0.run(|_| Command::stop_if(stop));
+        let stop = |_: &Log| Command::stop_if(stop);
+        let (log, behaviour) = with!(self.0, worker => worker.run(stop));
         Counts {
             log,
             wrong: behaviour.wrong,
@@ -76,9 +104,7 @@ impl TruthServer {
 }
 
 /// A worker that listens at all addresses.
-fn listening(behaviour: Behaviour) -> Result<Worker<Epoll>, ServeError> {
-    behaviour.config.check()?;
-    let ring = Epoll::new().map_err(ServeError::ring)?;
+fn listening<R: PausableRing>(ring: R, behaviour: Behaviour) -> Result<Worker<R>, ServeError> {
     let addresses = behaviour.config.listen.clone();
     let mut worker = Worker::new(ring, behaviour);
     for address in &addresses {
@@ -160,7 +186,9 @@ impl MisbehavingServer {
             busy_poll: BusyPoll::Never,
             ..Config::default()
         };
-        let worker = listening(Behaviour::scripted(config))?;
+        config.check()?;
+        let ring = Epoll::new().map_err(ServeError::ring)?;
+        let worker = listening(ring, Behaviour::scripted(config))?;
         let address = worker.addresses()[0].clone();
         let shared = Arc::new(Shared::default());
         let thread = thread::Builder::new()

@@ -24,10 +24,11 @@ use crate::config::BusyPoll;
 use crate::connections::{AHEAD_LIMIT, CONNECTIONS_LIMIT, Connection, Listener};
 use crate::misbehaviour::Log;
 use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, ServerRing, Token, clock};
-use refserver::parts::{FIRST, Slots};
+use refserver::parts::{FIRST, Secured, Slots};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Instant, Nanos};
+use wire::Filter;
 use wire::http1::RequestCache;
 
 /// How long a wait lasts at most: an order is seen that soon.
@@ -76,6 +77,16 @@ impl PausableRing for Epoll {
 
     fn burn_until(&mut self, until: Instant) {
         while clock::now() < until {}
+    }
+}
+
+impl<R: PausableRing, F: Filter> PausableRing for Secured<R, F> {
+    fn sleep_until(&mut self, until: Instant) {
+        self.socket_ring().sleep_until(until);
+    }
+
+    fn burn_until(&mut self, until: Instant) {
+        self.socket_ring().burn_until(until);
     }
 }
 

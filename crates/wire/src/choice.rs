@@ -1,7 +1,7 @@
 //! Which connections there are: a protocol, and what lies between it and the socket.
 
 use crate::http1::Client;
-use crate::tls::{Security, Tls};
+use crate::tls::{self, Security, Tls};
 use crate::{Connection, Filtered};
 
 /// What is done with connections of whatever kind is chosen. (A function could not be handed over: it would have to be
@@ -33,9 +33,8 @@ impl Stack {
         let plain = Default::default();
         match &self.security {
             None => visitor.visit::<Client<'p>>(plain),
-            Some(security) => {
-                visitor.visit::<Filtered<Client<'p>, Tls>>((plain, security.of_thread()))
-            }
+            Some(security) => visitor
+                .visit::<Filtered<Client<'p>, Tls<tls::Client>>>((plain, security.of_thread())),
         }
     }
 }

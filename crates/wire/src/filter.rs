@@ -13,7 +13,7 @@ use std::io::IoSlice;
 /// The most of a protocol's bytes that are sealed at a time: what one record of TLS holds (RFC 8446 §5.1).
 pub const RECORD: usize = 16 * 1024;
 
-/// The client's side of what lies between. It owns no socket.
+/// What lies between, on the client's side or the server's. It owns no socket.
 pub trait Filter: std::fmt::Debug {
     /// What the filters of one thread share.
     type Shared;
@@ -21,7 +21,7 @@ pub trait Filter: std::fmt::Debug {
     /// Returns one for a connection that is not open yet.
     fn new(shared: &Self::Shared) -> Self;
 
-    /// The socket is connected: appends what is sent first to `out`. Everything before is forgotten.
+    /// The socket is connected, or was accepted: appends what is sent first to `out`. Everything before is forgotten.
     ///
     /// # Errors
     /// It cannot begin.

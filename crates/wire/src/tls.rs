@@ -1,33 +1,29 @@
-//! TLS 1.2 and 1.3 on the client's side, as a [`Filter`]: the one file that names the library.
+//! TLS 1.2 and 1.3 as a [`Filter`], on both sides: what both do with records, here, and each side's own in its file. Nothing else
+//! names the library.
 //!
-//! In scope: trust, names, our own certificate, sessions that are resumed, and what a failed handshake means. Out of scope, and the
+//! In scope: trust, names, certificates, sessions that are resumed, and what a failed handshake means. Out of scope, and the
 //! library's: the handshake itself, records, ciphers. The library asks the wall clock whether a certificate is valid, and
 //! [`Trust::System`] reads the system's certificates; nothing else here knows of clocks or files.
 
+// What a client trusts and shows,
+mod client;
+// and what a server shows.
+mod server;
+
 use crate::{Filter, Handshake, RECORD, Violation};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, UnbufferedClientConnection, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+pub use client::{Client, Security, Settings, Trust};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::unbuffered::{
-    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus,
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedConnectionCommon,
+    UnbufferedStatus,
 };
-use rustls::{
-    AlertDescription, CertificateError, CipherSuite, ClientConfig, DigitallySignedStruct, Error,
-    HandshakeKind, InvalidMessage, PeerIncompatible, ProtocolVersion, RootCertStore,
-    SignatureScheme,
-};
+use rustls::{CipherSuite, Error, HandshakeKind, InvalidMessage, ProtocolVersion, SideData};
+pub use server::{Credentials, Server};
 use std::cell::RefCell;
 use std::fmt;
+use std::ops::DerefMut;
 use std::rc::Rc;
-use std::sync::Arc;
-
-/// Servers whose sessions one thread remembers: there is one, and its number is rounded up.
-const SERVERS: usize = 8;
-
-/// The most of what came that is kept because more must come: a handshake message of the most that the library takes, in records.
-const PARTIAL_MOST: usize = 256 * 1024;
 
 /// Records after which a connection is to be replaced: half of what the library seals with AES-GCM in TLS 1.2, where it cannot change its
 /// keys (RFC 8446 §5.5 has the limit).
@@ -36,251 +32,52 @@ const SEALED_MOST: u32 = 1 << 23;
 /// What a record is longer than what it holds, at most (RFC 5246 §6.2.3: 2048; the ciphers that are spoken here take less than this).
 const OVERHEAD: usize = 64;
 
-/// Whose certificates are accepted.
-#[derive(Debug, Clone)]
-pub enum Trust {
-    /// Those signed by an issuer that the system trusts.
-    System,
-    /// Those signed by one of these, or that are among these; PEM.
-    Issuers(Vec<u8>),
-    /// Any.
-    Anyone,
-}
+/// What is different for the two sides of a connection. It is constant for all connections of a thread.
+pub trait Side: Clone + fmt::Debug {
+    /// What the library calls the side.
+    type Data: SideData;
+    /// The library's connection.
+    type Connection: DerefMut<Target = UnbufferedConnectionCommon<Self::Data>>;
+    /// The most of what came that is kept because more must come.
+    const PARTIAL_MOST: usize;
 
-/// How connections are to be secured.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The host that the certificate must be valid for.
-    pub name: String,
-    /// Whose certificates are accepted.
-    pub trust: Trust,
-    /// Our own certificate with those up to its issuer, and its private key; PEM.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// Whether a connection goes on from an earlier one's handshake.
-    pub resume: bool,
-}
-
-/// What the connections to one server have in common, in all threads.
-#[derive(Debug, Clone)]
-pub struct Security {
-    config: ClientConfig,
-    name: ServerName<'static>,
-    resume: bool,
-}
-
-impl Security {
-    /// Makes it of the settings.
+    /// Returns a connection before its handshake.
     ///
     /// # Errors
-    /// The sentence that names the option and what is wrong with it.
-    pub fn new(settings: &Settings) -> Result<Security, String> {
-        let name = ServerName::try_from(settings.name.clone()).map_err(|_| {
-            format!(
-                "`{}` is no name that a certificate can be valid for; write the host's name in the URL",
-                settings.name
-            )
-        })?;
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
-        let builder = builder
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let verifier = verifier(&settings.trust, provider)?;
-        let builder = builder
-            .dangerous()
-            .with_custom_certificate_verifier(verifier);
-        let mut config = match &settings.identity {
-            None => builder.with_no_client_auth(),
-            Some((chain, key)) => {
-                let chain = certificates(chain, "--cert")?;
-                let key = PrivateKeyDer::from_pem_slice(key)
-                    .map_err(|error| format!("--key holds no private key in PEM: {error}"))?;
-                builder
-                    .with_client_auth_cert(chain, key)
-                    .map_err(|error| format!("--cert and --key do not belong together: {error}"))?
-            }
-        };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        config.resumption = Resumption::disabled();
-        Ok(Security {
-            config,
-            name,
-            resume: settings.resume,
-        })
-    }
+    /// What the library says.
+    fn connection(&self) -> Result<Self::Connection, Error>;
 
-    /// What the connections of one thread share: it remembers sessions for itself.
-    pub(crate) fn of_thread(&self) -> Shared {
-        let mut config = self.config.clone();
-        if self.resume {
-            config.resumption = Resumption::in_memory_sessions(SERVERS);
-        }
+    /// Has the library look at what came.
+    fn process<'c, 'i>(
+        connection: &'c mut Self::Connection,
+        input: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self::Data>;
+
+    /// What is wrong and what may help, as the end of a sentence about the peer; none where the error's kind says as much.
+    fn complaint(&self, error: &Error) -> Option<String>;
+}
+
+/// What the connections of one thread share.
+#[derive(Debug, Clone)]
+pub struct Shared<S> {
+    side: S,
+    /// What was opened last, for its reader to write over; of one connection at a time.
+    plain: Rc<RefCell<Vec<u8>>>,
+}
+
+impl<S> Shared<S> {
+    fn new(side: S) -> Shared<S> {
         Shared {
-            config: Arc::new(config),
-            name: self.name.clone(),
+            side,
             plain: Rc::default(),
         }
     }
 }
 
-/// The certificates of a PEM file, at least one.
-fn certificates(pem: &[u8], option: &str) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let read =
-        read.map_err(|error| format!("{option} is no file of certificates in PEM: {error}"))?;
-    match read.is_empty() {
-        true => Err(format!(
-            "{option} holds no certificate; it must be in PEM (-----BEGIN CERTIFICATE-----)"
-        )),
-        false => Ok(read),
-    }
-}
-
-fn verifier(
-    trust: &Trust,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, String> {
-    let (roots, given) = match trust {
-        Trust::Anyone => return Ok(Arc::new(Anyone(provider))),
-        Trust::System => {
-            let found = rustls_native_certs::load_native_certs();
-            if found.certs.is_empty() {
-                return Err(
-                    "this system has no certificates of issuers (Debian: ca-certificates); name \
-                     some with --cacert FILE, or use --insecure"
-                        .to_owned(),
-                );
-            }
-            (found.certs, Vec::new())
-        }
-        Trust::Issuers(pem) => {
-            let given = certificates(pem, "--cacert")?;
-            (given.clone(), given)
-        }
-    };
-    let mut store = RootCertStore::empty();
-    // Some may be too old to be read.
-    let (added, _) = store.add_parsable_certificates(roots);
-    if added == 0 {
-        let whose = match given.is_empty() {
-            true => {
-                "no certificate of this system's issuers can be read; name some with --cacert FILE"
-            }
-            false => "--cacert holds no certificate that can be read",
-        };
-        return Err(whose.to_owned());
-    }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
-    let verifier = verifier.build().map_err(|error| error.to_string())?;
-    Ok(match given.is_empty() {
-        true => verifier,
-        false => Arc::new(Given { given, verifier }),
-    })
-}
-
-/// Trusts what is signed by one of those given, and those themselves: `openssl req -x509` makes certificates of issuers, which no
-/// server may have by the rules (RFC 5280 §4.2.1.9), and many a test server has.
-#[derive(Debug)]
-struct Given {
-    given: Vec<CertificateDer<'static>>,
-    verifier: Arc<WebPkiServerVerifier>,
-}
-
-impl ServerCertVerifier for Given {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if self.given.iter().any(|given| given == end_entity) {
-            let parsed = rustls::server::ParsedCertificate::try_from(end_entity)?;
-            rustls::client::verify_server_name(&parsed, name)?;
-            return Ok(ServerCertVerified::assertion());
-        }
-        let verifier = &self.verifier;
-        verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
-}
-
-/// Trusts any server that has the key of the certificate that is shown.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, dss, known)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, dss, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// What the connections of one thread share.
-#[derive(Debug, Clone)]
-pub struct Shared {
-    config: Arc<ClientConfig>,
-    name: ServerName<'static>,
-    /// What was opened last, for its reader to write over; of one connection at a time.
-    plain: Rc<RefCell<Vec<u8>>>,
-}
-
 /// TLS on one connection.
-pub struct Tls {
-    shared: Shared,
-    connection: Option<Box<UnbufferedClientConnection>>,
+pub struct Tls<S: Side> {
+    shared: Shared<S>,
+    connection: Option<Box<S::Connection>>,
     /// Bytes that have come and of which more must come.
     partial: Vec<u8>,
     is_ready: bool,
@@ -293,7 +90,7 @@ pub struct Tls {
     complaint: Option<String>,
 }
 
-impl fmt::Debug for Tls {
+impl<S: Side> fmt::Debug for Tls<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tls")
             .field("is_ready", &self.is_ready)
@@ -310,7 +107,7 @@ enum Stop {
     Reader(Violation),
 }
 
-impl Tls {
+impl<S: Side> Tls<S> {
     /// Opens what is in `input`, as far as it is whole; returns how many bytes of it are done with.
     fn open(
         &mut self,
@@ -323,8 +120,7 @@ impl Tls {
             return (input.len(), Ok(()));
         };
         loop {
-            let UnbufferedStatus { discard, state } =
-                connection.process_tls_records(&mut input[done..]);
+            let UnbufferedStatus { discard, state } = S::process(connection, &mut input[done..]);
             self.is_answered |= discard > 0;
             let stop = match state {
                 Err(error) => Some(Err(Stop::Broken(error))),
@@ -383,7 +179,7 @@ impl Tls {
     ) -> (usize, Result<(), Violation>) {
         let (done, opened) = self.open(input, out, read);
         let violation = match opened {
-            Ok(()) if input.len() - done <= PARTIAL_MOST => return (done, Ok(())),
+            Ok(()) if input.len() - done <= S::PARTIAL_MOST => return (done, Ok(())),
             Ok(()) if self.is_ready => Violation::BadRecord,
             Ok(()) => Violation::BadHandshake,
             Err(Stop::Reader(violation)) => violation,
@@ -402,7 +198,7 @@ impl Tls {
             return;
         };
         while connection.wants_write() {
-            match connection.process_tls_records(rest).state {
+            match S::process(connection, rest).state {
                 Ok(ConnectionState::EncodeTlsData(data)) => encode(data, out),
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while traffic.next_record().is_some() {}
@@ -414,7 +210,7 @@ impl Tls {
 
     /// Notes why nothing more can be opened.
     fn broken(&mut self, error: &Error) -> Violation {
-        self.complaint = complaint(error, &self.shared.name);
+        self.complaint = self.shared.side.complaint(error);
         match error {
             Error::InvalidMessage(InvalidMessage::InvalidContentType) if !self.is_answered => {
                 Violation::NoHandshake
@@ -456,10 +252,10 @@ fn append(
     out.truncate(from + written);
 }
 
-impl Filter for Tls {
-    type Shared = Shared;
+impl<S: Side> Filter for Tls<S> {
+    type Shared = Shared<S>;
 
-    fn new(shared: &Shared) -> Self {
+    fn new(shared: &Shared<S>) -> Self {
         Tls {
             shared: shared.clone(),
             connection: None,
@@ -473,8 +269,7 @@ impl Filter for Tls {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), Violation> {
-        let Shared { config, name, .. } = &self.shared;
-        let connection = UnbufferedClientConnection::new(Arc::clone(config), name.clone());
+        let connection = self.shared.side.connection();
         self.partial.clear();
         (self.is_ready, self.is_ended, self.is_answered) = (false, false, false);
         self.complaint = None;
@@ -542,7 +337,7 @@ impl Filter for Tls {
         };
         loop {
             // What is incomplete is shown again: the library remembers how much of it there was.
-            match connection.process_tls_records(&mut self.partial).state {
+            match S::process(connection, &mut self.partial).state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     let mut sealed = Ok(());
                     append(out, plain.len() + OVERHEAD, |place| {
@@ -576,7 +371,7 @@ impl Filter for Tls {
         let Some(connection) = &mut self.connection else {
             return;
         };
-        let status = connection.process_tls_records(&mut self.partial);
+        let status = S::process(connection, &mut self.partial);
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state {
             append(out, OVERHEAD, |place| {
                 Ok(traffic.queue_close_notify(place).unwrap_or(0))
@@ -593,6 +388,25 @@ impl Filter for Tls {
     }
 }
 
+/// The certificates of a PEM file, at least one.
+fn certificates(pem: &[u8], option: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let read =
+        read.map_err(|error| format!("{option} is no file of certificates in PEM: {error}"))?;
+    match read.is_empty() {
+        true => Err(format!(
+            "{option} holds no certificate; it must be in PEM (-----BEGIN CERTIFICATE-----)"
+        )),
+        false => Ok(read),
+    }
+}
+
+/// The private key of a PEM file.
+fn key(pem: &[u8], option: &str) -> Result<PrivateKeyDer<'static>, String> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|error| format!("{option} holds no private key in PEM: {error}"))
+}
+
 /// The IANA name of a cipher suite.
 fn cipher(suite: CipherSuite) -> &'static str {
     match suite {
@@ -601,90 +415,4 @@ fn cipher(suite: CipherSuite) -> &'static str {
         CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
         other => other.as_str().unwrap_or("another"),
     }
-}
-
-/// What is wrong and what may help, as the end of a sentence about the server; none where the error's kind says as much.
-fn complaint(error: &Error, name: &ServerName<'_>) -> Option<String> {
-    let name = name.to_str();
-    Some(match error {
-        Error::InvalidCertificate(error) => refused(error, &name),
-        Error::AlertReceived(alert) => match alert {
-            AlertDescription::ProtocolVersion => {
-                "it accepts neither TLS 1.2 nor TLS 1.3".to_owned()
-            }
-            AlertDescription::HandshakeFailure => {
-                "it refused the handshake: it has no cipher or key exchange in common with weigh, or wants a client \
-                 certificate (--cert)"
-                    .to_owned()
-            }
-            AlertDescription::CertificateRequired => {
-                "it wants a client certificate; give one with --cert and --key".to_owned()
-            }
-            AlertDescription::UnrecognisedName => format!("it knows no site called {name}"),
-            alert => format!(
-                "it refused the handshake with the alert {}",
-                alert.as_str().unwrap_or("of an unknown number")
-            ),
-        },
-        Error::PeerIncompatible(
-            PeerIncompatible::ServerDoesNotSupportTls12Or13
-            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
-        ) => "it offers neither TLS 1.2 nor TLS 1.3".to_owned(),
-        Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "it does not speak TLS; try http:// instead of https://".to_owned()
-        }
-        Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion) => {
-            "it offers neither TLS 1.2 nor TLS 1.3".to_owned()
-        }
-        other => format!("the handshake failed ({other})"),
-    })
-}
-
-/// The same of a certificate that is not accepted for `name`.
-fn refused(error: &CertificateError, name: &str) -> String {
-    let span = |from: UnixTime, to: UnixTime| {
-        let hours = to.as_secs().saturating_sub(from.as_secs()) / 3600;
-        match hours {
-            0 => "less than an hour".to_owned(),
-            1..48 => format!("{hours} h"),
-            _ => format!("{} days", hours / 24),
-        }
-    };
-    let unsafely = "--insecure measures it all the same";
-    match error {
-        CertificateError::ExpiredContext { time, not_after } => format!(
-            "its certificate expired {} ago; {unsafely}",
-            span(*not_after, *time)
-        ),
-        CertificateError::NotValidYetContext { time, not_before } => format!(
-            "its certificate is not valid yet, but in {}; {unsafely}",
-            span(*time, *not_before)
-        ),
-        CertificateError::NotValidForNameContext { presented, .. } => {
-            let names: Vec<&str> = presented.iter().map(|each| known_name(each)).collect();
-            let names = match &names[..] {
-                [] => "no name".to_owned(),
-                names => names.join(", "),
-            };
-            format!(
-                "its certificate is for {names}, not for {name}; write that name in the URL (--resolve says where \
-                     it leads), or {unsafely}"
-            )
-        }
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
-            "its certificate is signed by an unknown issuer, or by itself; trust it with --cacert FILE, or {unsafely}"
-        ),
-        CertificateError::Revoked => "its certificate was revoked".to_owned(),
-        error if format!("{error:?}").contains("CaUsedAsEndEntity") => format!(
-            "its certificate is an issuer's (CA:TRUE) and signed by itself; trust it with --cacert FILE, or {unsafely}"
-        ),
-        error => format!("its certificate is not accepted ({error}); {unsafely}"),
-    }
-}
-
-/// A name of a certificate without what the library writes around it, as `DnsName("a")` or `IpAddress(::1)`.
-fn known_name(presented: &str) -> &str {
-    let inner = presented.split_once('(').map(|(_, rest)| rest);
-    let inner = inner.and_then(|rest| rest.strip_suffix(')'));
-    inner.unwrap_or(presented).trim_matches('"')
 }

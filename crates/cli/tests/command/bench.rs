@@ -340,7 +340,7 @@ fn listening(out: &mut impl BufRead) -> String {
     let address = line.trim_end().strip_prefix("listening on ");
     address
         .unwrap_or_else(|| panic!("`weigh serve` said {line:?}"))
-        .to_owned()
+        .replace(" (https)", "")
 }
 
 /// What a server printed of its counts.

@@ -19,6 +19,8 @@ mod stopping;
 mod sockets;
 // how our own client takes it,
 mod clients;
+// what https is like,
+mod encrypted;
 // and how it is begun.
 mod flags;
 
@@ -84,7 +86,7 @@ impl Serving {
 
     fn of(mut child: Child) -> Serving {
         let mut out = BufReader::new(child.stdout.take().unwrap());
-        let at = said(&mut out, "listening on ");
+        let at = said(&mut out, "listening on ").replace(" (https)", "");
         let admin = Some(said(&mut out, "counts on "));
         Serving {
             child: Some(child),
@@ -239,7 +241,7 @@ fn large() -> Vec<u8> {
 }
 
 /// The body of one answer of a connection that goes on.
-fn one_answer(stream: &mut TcpStream) -> Vec<u8> {
+fn one_answer(stream: &mut impl Read) -> Vec<u8> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];

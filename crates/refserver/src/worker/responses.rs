@@ -291,6 +291,13 @@ impl<R: ServerRing> Worker<R> {
 
     /// Everything is taken: reads what was held back behind it, then what comes.
     fn read_on(&mut self, token: Token, input: Vec<u8>) -> Flow {
+        // If its client's last word has come since nothing was read, closing would reset the connection now, and the client lose what is
+        // under way to it (RFC 9112 9.6).
+        if R::HAS_LAST_WORD
+            && let Some(slot) = self.slots.get(token)
+        {
+            slot.reading.lingers |= slot.is_over();
+        }
         let flow = self.settle(token);
         if flow != Flow::On {
             return flow;

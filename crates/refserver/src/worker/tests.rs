@@ -10,8 +10,10 @@ use std::io::IoSlice;
 
 // Clients that hold a connection,
 mod shield;
-// and clients of files.
+// clients of files,
 mod files;
+// and clients behind a filter.
+mod secured;
 
 /// The time of day in these tests.
 const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";

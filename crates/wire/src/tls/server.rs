@@ -1,0 +1,84 @@
+//! The server's side: the certificate that it shows, which can be replaced while it serves.
+
+use super::{Shared, Side, certificates, key};
+use rustls::crypto::ring;
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::UnbufferedStatus;
+use rustls::{Error, ServerConfig};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What a server shows to its clients: a certificate, with those up to its issuer, whose private key it has. All threads have the same.
+///
+/// It speaks TLS 1.2 and 1.3 and offers HTTP/1.1. Clients may resume sessions: what that takes is in tickets that they keep, so that it
+/// costs no memory here and it does not matter which thread they come back to.
+#[derive(Debug)]
+pub struct Credentials(RwLock<Arc<ServerConfig>>);
+
+impl Credentials {
+    /// Makes them of two texts in PEM: the certificate, those up to its issuer behind it; and its private key.
+    ///
+    /// # Errors
+    /// The sentence that names the option and what is wrong with it.
+    pub fn new(chain: &[u8], private: &[u8]) -> Result<Credentials, String> {
+        Ok(Credentials(RwLock::new(config(chain, private)?)))
+    }
+
+    /// Shows another certificate from the next connection on. Sessions of before are not resumed any more.
+    ///
+    /// # Errors
+    /// As for [`Credentials::new`]; those of before are shown on.
+    pub fn replace(&self, chain: &[u8], private: &[u8]) -> Result<(), String> {
+        let config = config(chain, private)?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
+    /// What the connections of one thread share.
+    pub fn of_thread(self: &Arc<Credentials>) -> Shared<Server> {
+        Shared::new(Server(Arc::clone(self)))
+    }
+}
+
+fn config(chain: &[u8], private: &[u8]) -> Result<Arc<ServerConfig>, String> {
+    let chain = certificates(chain, "--tls-cert")?;
+    let key = key(private, "--tls-key")?;
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let mut config = builder
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| format!("--tls-cert and --tls-key do not belong together: {error}"))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
+    Ok(Arc::new(config))
+}
+
+/// The server's side.
+#[derive(Debug, Clone)]
+pub struct Server(Arc<Credentials>);
+
+impl Side for Server {
+    type Data = ServerConnectionData;
+    type Connection = UnbufferedServerConnection;
+    /// One record (RFC 8446 §5.2): clients' handshake messages are shorter, and strangers get no more memory for half a message.
+    const PARTIAL_MOST: usize = 5 + 16 * 1024 + 256;
+
+    fn connection(&self) -> Result<UnbufferedServerConnection, Error> {
+        let config = self.0.0.read().unwrap_or_else(PoisonError::into_inner);
+        UnbufferedServerConnection::new(Arc::clone(&config))
+    }
+
+    fn process<'c, 'i>(
+        connection: &'c mut UnbufferedServerConnection,
+        input: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, ServerConnectionData> {
+        connection.process_tls_records(input)
+    }
+
+    /// Of a client that does not get as far as asking for something nothing is said.
+    fn complaint(&self, _: &Error) -> Option<String> {
+        None
+    }
+}
