@@ -1,5 +1,18 @@
-//! Arrival processes by name: how the arrivals of an open loop are spaced. Each is a file in `pacing/`.
+//! Arrival processes by name: how the arrivals of an open loop are spaced. What is known of one is in its file; here it has its module, a
+//! variant, which records keep, its row in [`Arrivals::process`], and one in [`FORMS`] if `--arrivals` names it.
 
+mod bursts;
+mod constant;
+mod on_off;
+mod poisson;
+mod ramp;
+mod spans;
+
+use bursts::Bursts;
+use constant::Constant;
+use on_off::OnOff;
+use poisson::Poisson;
+use ramp::Ramp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -44,31 +57,150 @@ pub enum Arrivals {
     },
 }
 
+/// What is to be known of an arrival process with its settings.
+pub(crate) trait Process {
+    /// How `--arrivals` writes it.
+    fn written(&self) -> String;
+
+    /// What it is in words, such as `evenly spaced`.
+    fn words(&self) -> String;
+
+    /// The same behind a rate, where that wants other words.
+    fn after_a_rate(&self) -> String {
+        self.words()
+    }
+
+    /// The process at a rate that does not change.
+    fn steady(&self) -> Arrivals;
+
+    /// The index of dispersion of the number of its arrivals in a span of time, or in whole periods: variance by mean.
+    fn dispersion(&self) -> f64;
+
+    /// After how long it repeats itself; none where it is the same at all times.
+    fn period(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Its instants at this mean rate, ascending, as offsets from the start of the load; a random process draws from `seed`.
+    fn instants(&self, rate: Rate, seed: u64) -> Box<dyn Instants>;
+}
+
+/// Ascending offsets from the start of a load, without an end.
+pub(crate) trait Instants: Iterator<Item = Nanos> + fmt::Debug + Send {}
+
+impl<T: Iterator<Item = Nanos> + fmt::Debug + Send> Instants for T {}
+
+/// Reads two times with a slash between them.
+fn two_times(settings: &str) -> Option<(Nanos, Nanos)> {
+    let (one, other) = settings.split_once('/')?;
+    one.parse().ok().zip(other.parse().ok())
+}
+
+/// Writes a time as it is read.
+fn typed(span: Nanos) -> String {
+    exact(span).replace(' ', "")
+}
+
+/// How `--arrivals` names a process.
+struct Form {
+    name: &'static str,
+    /// Its settings, as the help writes them behind the name; empty where it has none.
+    settings: &'static str,
+    /// Such settings.
+    example: &'static str,
+    /// Reads its settings; none where they are none.
+    read: fn(&str) -> Option<Arrivals>,
+}
+
+/// All of them, in the order of the help.
+const FORMS: [Form; 4] = [
+    Form {
+        name: "poisson",
+        settings: "",
+        example: "",
+        read: |_| Some(Arrivals::Poisson),
+    },
+    Form {
+        name: "constant",
+        settings: "",
+        example: "",
+        read: |_| Some(Arrivals::Constant),
+    },
+    Form {
+        name: "bursts",
+        settings: "WITHIN/EVERY",
+        example: "10ms/1s",
+        read: Bursts::read,
+    },
+    Form {
+        name: "on-off",
+        settings: "ON/OFF",
+        example: "300ms/700ms",
+        read: OnOff::read,
+    },
+];
+
+/// What the help of `--arrivals` says.
+pub(crate) const HELP: &str = "poisson: at random, as from many independent users. constant: evenly spaced. bursts:10ms/1s: those of each \
+     second evenly within its first 10 ms. on-off:300ms/700ms: at random for 300 ms, then none for 700 ms. The rate is the mean over whole periods, so --duration is a \
+     multiple of the period.";
+
 impl Arrivals {
-    /// Returns whether the number of arrivals in a span of time varies by chance.
-    pub fn is_random(self) -> bool {
-        self.steady() == Arrivals::Poisson
+    /// Returns what is known of it.
+    pub(crate) fn process(self) -> Box<dyn Process> {
+        match self {
+            Arrivals::Poisson => Box::new(Poisson),
+            Arrivals::Constant => Box::new(Constant),
+            Arrivals::Bursts { within, every } => Box::new(Bursts { within, every }),
+            Arrivals::OnOff { on, off } => Box::new(OnOff { on, off }),
+            Arrivals::Ramp {
+                from,
+                to,
+                after,
+                over,
+                even,
+            } => Box::new(Ramp {
+                from,
+                to,
+                after,
+                over,
+                even,
+            }),
+        }
+    }
+
+    /// Returns the index of dispersion of the number of arrivals in a span of time, or in whole periods: its variance by its mean. 0
+    /// where nothing is left to chance, 1 for a Poisson process.
+    pub fn dispersion(self) -> f64 {
+        self.process().dispersion()
     }
 
     /// Returns the process at a rate that does not change.
     pub fn steady(self) -> Arrivals {
-        match self {
-            Arrivals::Poisson | Arrivals::OnOff { .. } | Arrivals::Ramp { even: false, .. } => {
-                Arrivals::Poisson
-            }
-            Arrivals::Ramp { even: true, .. } | Arrivals::Constant | Arrivals::Bursts { .. } => {
-                Arrivals::Constant
-            }
-        }
+        self.process().steady()
     }
 
     /// Returns after how long it repeats itself; none where it is the same at all times. Only over whole periods is the
     /// mean rate that of the load.
     pub fn period(self) -> Option<Nanos> {
+        self.process().period()
+    }
+
+    /// Returns it in words, such as `in bursts of 10 ms every 1 s`.
+    pub fn words(self) -> String {
+        self.process().words()
+    }
+
+    /// Returns the same as it is said behind a rate: `1,000 requests/s at random (Poisson)`.
+    pub fn after_a_rate(self) -> String {
+        self.process().after_a_rate()
+    }
+
+    /// Returns the rate at the window's start and at its end, where they differ.
+    pub fn ends(self) -> Option<[Rate; 2]> {
         match self {
-            Arrivals::Poisson | Arrivals::Constant | Arrivals::Ramp { .. } => None,
-            Arrivals::Bursts { every, .. } => Some(every),
-            Arrivals::OnOff { on, off } => Some(on + off),
+            Arrivals::Ramp { from, to, .. } => Some([from, to]),
+            _ => None,
         }
     }
 }
@@ -78,25 +210,25 @@ impl FromStr for Arrivals {
 
     /// Reads `poisson`, `constant`, `bursts:10ms/1s` or `on-off:300ms/700ms`.
     fn from_str(text: &str) -> Result<Arrivals, String> {
-        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        let times =
-            || Some(rest.split_once('/')?).and_then(|(a, b)| a.parse().ok().zip(b.parse().ok()));
-        let read = match (name, times()) {
-            _ if text == "poisson" => Some(Arrivals::Poisson),
-            _ if text == "constant" => Some(Arrivals::Constant),
-            ("bursts", Some((within, every))) if Nanos::ZERO < within && within < every => {
-                Some(Arrivals::Bursts { within, every })
-            }
-            ("on-off", Some((on, off))) if on.min(off) > Nanos::ZERO => {
-                Some(Arrivals::OnOff { on, off })
-            }
-            _ => None,
+        let (name, settings) = match text.split_once(':') {
+            None => (text, ""),
+            Some((name, settings)) => (name, settings),
         };
+        let form = FORMS.iter().find(|form| form.name == name);
+        let form = form.filter(|form| form.settings.is_empty() != text.contains(':'));
+        let read = form.and_then(|form| (form.read)(settings));
         read.ok_or_else(|| {
-            format!(
-                "`{text}` is no arrival process; write poisson, constant, bursts:WITHIN/EVERY such as bursts:10ms/1s, or on-off:ON/OFF \
-                 such as on-off:300ms/700ms"
-            )
+            let shown = FORMS.iter().map(|form| match form.settings {
+                "" => form.name.to_owned(),
+                settings => {
+                    let (name, example) = (form.name, form.example);
+                    format!("{name}:{settings} such as {name}:{example}")
+                }
+            });
+            let mut shown: Vec<String> = shown.collect();
+            let last = shown.pop().unwrap_or_default();
+            let others = shown.join(", ");
+            format!("`{text}` is no arrival process; write {others}, or {last}")
         })
     }
 }
@@ -104,24 +236,7 @@ impl FromStr for Arrivals {
 impl fmt::Display for Arrivals {
     /// Writes what [`Arrivals::from_str`] reads; a ramp with its rates.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let typed = |span| exact(span).replace(' ', "");
-        match *self {
-            Arrivals::Poisson => f.write_str("poisson"),
-            Arrivals::Constant => f.write_str("constant"),
-            Arrivals::Bursts { within, every } => {
-                write!(f, "bursts:{}/{}", typed(within), typed(every))
-            }
-            Arrivals::OnOff { on, off } => write!(f, "on-off:{}/{}", typed(on), typed(off)),
-            Arrivals::Ramp { from, to, .. } => {
-                write!(
-                    f,
-                    "{}, ramp:{}..{}",
-                    self.steady(),
-                    from.as_f64(),
-                    to.as_f64()
-                )
-            }
-        }
+        f.write_str(&self.process().written())
     }
 }
 

@@ -226,7 +226,7 @@ impl Draft {
         if let (Some([from, to]), Load::Open { arrivals, .. }, Stop::Duration(over)) =
             (self.ramp, &mut plan.load, plan.stop)
         {
-            if arrivals.period().is_some() {
+            if ![Arrivals::Poisson, Arrivals::Constant].contains(arrivals) {
                 return Err(PlanError(format!(
                     "--arrivals {arrivals} contradicts --ramp; give poisson or constant, or --rate"
                 )));

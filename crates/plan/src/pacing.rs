@@ -17,37 +17,18 @@
 //! assert_eq!(due, [0, 2, 4].map(Nanos::from_secs));
 //! ```
 
-mod constant;
-mod poisson;
-mod ramp;
-mod spans;
-
 use crate::Arrivals;
-use constant::Constant;
-use poisson::Poisson;
-use ramp::Ramp;
-use spans::Spans;
+use crate::arrivals::Instants;
 use units::{Nanos, Rate};
 
 /// One thread's share of a schedule: the offsets at which its requests are scheduled, ascending, without an end.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Pacing {
-    process: Process,
+    instants: Box<dyn Instants>,
     /// Arrivals of other threads before the next of this one's.
     skip: usize,
     /// Arrivals of other threads between two of this one's.
     stride: usize,
-}
-
-/// The processes: a closed set, so that nothing is dispatched per request.
-#[derive(Debug, Clone)]
-enum Process {
-    Constant(Constant),
-    Poisson(Poisson),
-    Bursts(Spans<Constant>),
-    OnOff(Spans<Poisson>),
-    RampEven(Ramp<Constant>),
-    RampRandom(Ramp<Poisson>),
 }
 
 impl Pacing {
@@ -58,32 +39,7 @@ impl Pacing {
     pub fn new(arrivals: Arrivals, rate: Rate, seed: u64, thread: u32, threads: u32) -> Pacing {
         assert!(threads > 0, "there is at least one thread");
         Pacing {
-            process: match arrivals {
-                Arrivals::Constant => Process::Constant(Constant::new(rate)),
-                Arrivals::Poisson => Process::Poisson(Poisson::new(rate, seed)),
-                Arrivals::Bursts { within, every } => {
-                    Process::Bursts(Spans::new(Constant::new(rate), within, every))
-                }
-                Arrivals::OnOff { on, off } => {
-                    Process::OnOff(Spans::new(Poisson::new(rate, seed), on, on + off))
-                }
-                Arrivals::Ramp {
-                    from,
-                    to,
-                    after,
-                    over,
-                    even,
-                } => match even {
-                    true => {
-                        let steady = Constant::new(rate);
-                        Process::RampEven(Ramp::new(steady, [from, to], after, over))
-                    }
-                    false => {
-                        let steady = Poisson::new(rate, seed);
-                        Process::RampRandom(Ramp::new(steady, [from, to], after, over))
-                    }
-                },
-            },
+            instants: arrivals.process().instants(rate, seed),
             skip: thread as usize,
             stride: threads as usize - 1,
         }
@@ -95,14 +51,7 @@ impl Iterator for Pacing {
 
     fn next(&mut self) -> Option<Nanos> {
         let skip = std::mem::replace(&mut self.skip, self.stride);
-        match &mut self.process {
-            Process::Constant(process) => process.nth(skip),
-            Process::Poisson(process) => process.nth(skip),
-            Process::Bursts(process) => process.nth(skip),
-            Process::OnOff(process) => process.nth(skip),
-            Process::RampEven(process) => process.nth(skip),
-            Process::RampRandom(process) => process.nth(skip),
-        }
+        self.instants.nth(skip)
     }
 }
 
@@ -211,7 +160,7 @@ mod tests {
             let is_ramp = |process: &Arrivals| matches!(process, Arrivals::Ramp { .. });
             for process in PROCESSES.into_iter().filter(|process| !is_ramp(process)) {
                 let last = whole(process, rate(parts), seed).nth(NUMBER - 1).unwrap();
-                let chance = if process.is_random() { 4.0 * (NUMBER as f64).sqrt() } else { 1.0 };
+                let chance = (4.0 * (process.dispersion() * NUMBER as f64).sqrt()).max(1.0);
                 let part = process.period().map_or(0.0, |period| rate(parts).number_in(period));
                 let off = (NUMBER as f64 - rate(parts).number_in(last)).abs();
                 prop_assert!(off <= 1.01 * chance + part, "{} {}", process, off);

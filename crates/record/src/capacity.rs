@@ -173,10 +173,8 @@ fn offered(load: &Load, tally: &Tally, span: f64, plan: &Plan) -> (f64, f64) {
     match (load, plan.stop) {
         (Load::Open { rate, arrivals, .. }, Stop::Requests(_)) => {
             let each = load.exchanges_per_arrival(&plan.protocol) as f64;
-            let chance = match arrivals.is_random() {
-                true => DEVIATIONS / (offered_load / each).sqrt(),
-                false => 0.0,
-            };
+            let chance =
+                DEVIATIONS * (arrivals.dispersion() / (offered_load / each).max(1.0)).sqrt();
             (rate.as_f64() * each, chance)
         }
         _ => (offered_load / span, 0.0),

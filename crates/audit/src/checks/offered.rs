@@ -90,6 +90,18 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// The chance that so many arrive, or more, or fewer, where `wanted` do on average: by Poisson's law, of parts of as many arrivals as the
+/// index of dispersion says, so that it is exact for a Poisson process and has the right variance for others.
+fn chance(wanted: f64, number: u64, dispersion: f64) -> f64 {
+    match dispersion > 0.0 {
+        true => stats::poisson_tail(
+            wanted / dispersion,
+            (number as f64 / dispersion).round() as u64,
+        ),
+        false => 0.0,
+    }
+}
+
 /// A round whose schedule was not the one that the plan has, or that sent what was not in it.
 fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Option<Finding> {
     let sent = round.sent_total.measure;
@@ -107,7 +119,7 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
         false => due + 1,
     };
     let is_off = (due as f64 - wanted).abs() > 1.0
-        && (!arrivals.is_random() || stats::poisson_tail(wanted, inside) < CHANCE_LEAST);
+        && chance(wanted, inside, arrivals.dispersion()) < CHANCE_LEAST;
     (is_off || sent > round.tally.scheduled).then(|| {
         let number_of_round = round.number();
         let sentence = format!(

@@ -155,10 +155,12 @@ fn rates_of(evidence: &Evidence<'_>, tally: &Tally, seconds: f64, sustained: f64
         return None;
     };
     // Of a number that arrives at random only the mean of the rate is known: so few may have come later by chance.
-    let (each_second, chance) = match (plan.stop, arrivals.is_random()) {
-        (Stop::Duration(_), _) => (arrived(tally) as f64 / seconds, 0.0),
-        (Stop::Requests(_), false) => (rate.as_f64(), 0.0),
-        (Stop::Requests(_), true) => (rate.as_f64(), DEVIATIONS / (arrived(tally) as f64).sqrt()),
+    let (each_second, chance) = match plan.stop {
+        Stop::Duration(_) => (arrived(tally) as f64 / seconds, 0.0),
+        Stop::Requests(_) => {
+            let deviation = (arrivals.dispersion() / arrived(tally).max(1) as f64).sqrt();
+            (rate.as_f64(), DEVIATIONS * deviation)
+        }
     };
     let brought = brought(tally, load.exchanges_per_arrival(&plan.protocol));
     Some(Rates {
@@ -334,9 +336,11 @@ impl Backlog {
 /// is a random walk, which is led away by what is random in the times between requests and in the times that they take,
 /// each as in an exponential law.
 fn missing_by_chance(evidence: &Evidence<'_>) -> f64 {
-    let is_random =
-        matches!(evidence.load, Some(Load::Open { arrivals, .. }) if arrivals.is_random());
-    let sources = if is_random { 2.0 } else { 1.0 };
+    let arriving = match evidence.load {
+        Some(Load::Open { arrivals, .. }) => arrivals.dispersion(),
+        _ => 0.0,
+    };
+    let sources = 1.0 + arriving;
     let arrived = evidence.tally.as_ref().map_or(0, |tally| arrived(tally));
     CHANCE * (sources / arrived.max(1) as f64).sqrt()
 }

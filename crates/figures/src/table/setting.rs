@@ -53,7 +53,7 @@ pub(super) const SCHEDULE: &[Figure] = &[
     Figure::new("request_rate", Unit::Plain,
         "scheduled requests per second, with --connection-rate those of all its connections; empty in a closed loop",
         |f, _| number(f.point.level.load.exchange_rate(&f.plan.protocol))).csv("request_rate").absent(unscheduled),
-    Figure::new("arrivals", Unit::Text, "arrival process as --arrivals names it: poisson, constant, bursts:10ms/1s, on-off:300ms/700ms; empty in a closed loop",
+    Figure::new("arrivals", Unit::Text, "arrival process as --arrivals names it, such as poisson or bursts:10ms/1s; empty in a closed loop",
         |f, _| match f.point.level.load {
             Load::Closed { .. } => None,
             Load::Open { arrivals, .. } => text(arrivals.to_string()),

@@ -4,7 +4,7 @@ use super::Takes::{Value, Word};
 use super::{
     Choice, Group, Setting, broken, count, count32, keep, put, read, set, time, varied, yes,
 };
-use crate::{Arrivals, Arriving, Axis, Load, Plan, RingKind, Spin, Stop};
+use crate::{Arriving, Axis, Load, Plan, RingKind, Spin, Stop, arrivals};
 use units::{Nanos, Series};
 
 /// No request over a socket is over in less: two system calls and two passes through the kernel's TCP take several
@@ -51,21 +51,19 @@ pub(super) static ROWS: &[Setting] = &[
                shows where a server begins to fall behind, and is never called OVERLOAD.",
         parse: |draft, text| draft.change(text),
         show: |plan| match plan.load {
-            Load::Open { arrivals: Arrivals::Ramp { from, to, .. }, .. } => {
+            Load::Open { arrivals, .. } => arrivals.ends().map_or_else(String::new, |[from, to]| {
                 format!("{}..{}", from.as_f64(), to.as_f64())
-            }
-            _ => String::new(),
+            }),
+            Load::Closed { .. } => String::new(),
         },
         ..ROW },
     Setting { name: "arrivals", takes: Value("PROCESS"), default: "poisson",
         needs: &["rate", "connection-rate", "ramp"],
         help: "How scheduled requests or connections are spaced in time.",
-        long: "poisson: at random, as from many independent users. constant: evenly spaced. bursts:10ms/1s: those of each \
-               second evenly within its first 10 ms. on-off:300ms/700ms: at random for 300 ms, then none for 700 ms. The rate is the mean over whole periods, so --duration is a \
-               multiple of the period.",
+        long: arrivals::HELP,
         parse: |draft, text| set(&mut draft.arrivals, text),
         show: |plan| match plan.load {
-            Load::Open { arrivals: ramp @ Arrivals::Ramp { .. }, .. } => ramp.steady().to_string(),
+            Load::Open { arrivals, .. } if arrivals.ends().is_some() => arrivals.steady().to_string(),
             Load::Open { arrivals, .. } => arrivals.to_string(),
             Load::Closed { .. } => String::new(),
         },

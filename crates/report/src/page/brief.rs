@@ -94,7 +94,7 @@ fn load(plan: &Plan) -> String {
         }
         Load::Open { arrivals, .. } => {
             let rate = load::offered(plan);
-            let arrivals = load::spaced(arrivals);
+            let arrivals = arrivals.words();
             format!(
                 "open loop, {rate} ({arrivals}), up to {connections}, {rounds}; latency is response time"
             )

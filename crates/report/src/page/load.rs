@@ -4,8 +4,8 @@ use super::{Item, Role};
 use crate::phrase::clean;
 use plan::secrets::WITHHELD;
 use plan::{
-    Arrivals, Arriving, Axis, Body, Connect, Load, Nesting, Order, Plan, Requests, RingKind, Spin,
-    Stop, Sweep, Version,
+    Arriving, Axis, Body, Connect, Load, Nesting, Order, Plan, Requests, RingKind, Spin, Stop,
+    Sweep, Version,
 };
 use record::{Point, Run};
 use units::{Rate, number};
@@ -223,10 +223,7 @@ fn load(plan: &Plan) -> String {
     match plan.load {
         Load::Closed { .. } => format!("closed loop, {connections} on {threads}"),
         Load::Open { of, arrivals, .. } => {
-            let process = match arrivals {
-                Arrivals::Poisson => "at random (Poisson)".to_owned(),
-                other => spaced(other),
-            };
+            let process = arrivals.after_a_rate();
             let each = plan.load.exchanges_per_arrival(&plan.protocol);
             let each = match of {
                 Arriving::Exchanges => String::new(),
@@ -237,22 +234,6 @@ fn load(plan: &Plan) -> String {
             let rate = offered(plan);
             format!("open loop, {rate}{each} {process}, at most {connections} on {threads}")
         }
-    }
-}
-
-/// The arrival process in words.
-pub(super) fn spaced(arrivals: Arrivals) -> String {
-    let exact = units::exact;
-    match arrivals {
-        Arrivals::Poisson => "Poisson".to_owned(),
-        Arrivals::Constant => "evenly spaced".to_owned(),
-        Arrivals::Bursts { within, every } => {
-            format!("in bursts of {} every {}", exact(within), exact(every))
-        }
-        Arrivals::OnOff { on, off } => {
-            format!("Poisson, {} on, {} off", exact(on), exact(off))
-        }
-        ramp @ Arrivals::Ramp { .. } => format!("ramp, {}", spaced(ramp.steady())),
     }
 }
 
@@ -279,7 +260,7 @@ pub(super) fn offered(plan: &Plan) -> String {
     else {
         return String::new();
     };
-    if let Arrivals::Ramp { from, to, .. } = arrivals {
+    if let Some([from, to]) = arrivals.ends() {
         return format!("{} to {}", exactly(from), per_second(to, of));
     }
     let ends = axes(plan).find_map(|axis| match axis {
@@ -380,6 +361,7 @@ pub(super) fn rounds(plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::Arrivals;
     use plan::Request;
     use units::Nanos;
 

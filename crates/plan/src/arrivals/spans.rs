@@ -42,19 +42,15 @@ impl<P: Iterator<Item = Nanos>> Iterator for Spans<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::constant::Constant;
-    use super::super::poisson::Poisson;
+    use super::super::constant::Even;
+    use super::super::poisson::Random;
     use super::super::poisson::tests::{SEEDS, anderson_darling};
     use super::*;
 
     #[test]
     fn a_burst_is_even_and_has_the_requests_of_its_period() {
         let rate = "500".parse().unwrap();
-        let bursts = Spans::new(
-            Constant::new(rate),
-            Nanos::from_millis(10),
-            Nanos::from_secs(1),
-        );
+        let bursts = Spans::new(Even::new(rate), Nanos::from_millis(10), Nanos::from_secs(1));
         let due: Vec<u64> = bursts.take(2_000).map(Nanos::as_nanos).collect();
         for (number, due) in due.iter().enumerate() {
             let (burst, place) = (number as u64 / 500, number as u64 % 500);
@@ -66,7 +62,7 @@ mod tests {
     fn any_whole_number_of_periods_has_the_mean_rate_wherever_it_begins() {
         let rate: units::Rate = "333.3".parse().unwrap();
         let (on, period) = (Nanos::from_millis(70), Nanos::from_millis(300));
-        let due: Vec<Nanos> = Spans::new(Constant::new(rate), on, period)
+        let due: Vec<Nanos> = Spans::new(Even::new(rate), on, period)
             .take(5_000)
             .collect();
         for begin in (0..2_000).map(|step| Nanos::from_millis(step * 3)) {
@@ -79,7 +75,7 @@ mod tests {
 
     /// 300 ms on, 700 ms off, at a mean rate of 1000/s.
     fn on_off(seed: u64) -> impl Iterator<Item = u64> {
-        let steady = Poisson::new(units::Rate::per_second(1_000), seed);
+        let steady = Random::new(units::Rate::per_second(1_000), seed);
         let (on, period) = (Nanos::from_millis(300), Nanos::from_secs(1));
         Spans::new(steady, on, period).map(Nanos::as_nanos)
     }

@@ -5,15 +5,46 @@
 //! grows coarser while it gets longer. Each thread adds up all gaps and not only its own, some 20 ns for each arrival of
 //! the others.
 
+use super::{Instants, Process};
+use crate::Arrivals;
 use crate::template::draw;
 use units::{Nanos, Rate};
 
 /// Keeps the draws apart from those of `{random}`, which have the same seed and the same numbers.
 const STREAM: u64 = 0x6475_6520_6174_2e2e;
 
+/// The process.
+pub(crate) struct Poisson;
+
+impl Process for Poisson {
+    fn written(&self) -> String {
+        "poisson".to_owned()
+    }
+
+    fn words(&self) -> String {
+        "Poisson".to_owned()
+    }
+
+    fn after_a_rate(&self) -> String {
+        "at random (Poisson)".to_owned()
+    }
+
+    fn steady(&self) -> Arrivals {
+        Arrivals::Poisson
+    }
+
+    fn dispersion(&self) -> f64 {
+        1.0
+    }
+
+    fn instants(&self, rate: Rate, seed: u64) -> Box<dyn Instants> {
+        Box::new(Random::new(rate, seed))
+    }
+}
+
 /// The instants of a random rate.
 #[derive(Debug, Clone)]
-pub(super) struct Poisson {
+pub(super) struct Random {
     /// The mean gap, in parts of 2^-32 ns.
     mean: f64,
     seed: u64,
@@ -22,9 +53,9 @@ pub(super) struct Poisson {
     sum: u128,
 }
 
-impl Poisson {
-    pub(super) fn new(rate: Rate, seed: u64) -> Poisson {
-        Poisson {
+impl Random {
+    pub(super) fn new(rate: Rate, seed: u64) -> Random {
+        Random {
             mean: 1e9 / rate.as_f64() * (1_u64 << 32) as f64,
             seed: seed ^ STREAM,
             next: 0,
@@ -40,7 +71,7 @@ impl Poisson {
     }
 }
 
-impl Iterator for Poisson {
+impl Iterator for Random {
     type Item = Nanos;
 
     fn next(&mut self) -> Option<Nanos> {
@@ -57,10 +88,10 @@ pub(super) mod tests {
     use super::*;
 
     /// Seeds that the distribution is tried on; fixed, so that what holds once holds always.
-    pub(in crate::pacing) const SEEDS: [u64; 5] = [0, 1, 42, 1_000_003, u64::MAX];
+    pub(in crate::arrivals) const SEEDS: [u64; 5] = [0, 1, 42, 1_000_003, u64::MAX];
 
-    fn due(rate: &str, seed: u64) -> Poisson {
-        Poisson::new(rate.parse().unwrap(), seed)
+    fn due(rate: &str, seed: u64) -> Random {
+        Random::new(rate.parse().unwrap(), seed)
     }
 
     #[test]
@@ -90,7 +121,7 @@ pub(super) mod tests {
 
     /// Anderson and Darling's statistic of gaps against the exponential distribution with a known mean, which exceeds 3.86 once in
     /// a hundred times (Stephens 1974).
-    pub(in crate::pacing) fn anderson_darling(mut gaps: Vec<f64>, mean: f64) -> f64 {
+    pub(in crate::arrivals) fn anderson_darling(mut gaps: Vec<f64>, mean: f64) -> f64 {
         gaps.sort_by(f64::total_cmp);
         let number = gaps.len() as f64;
         let below = |gap: f64| -(-gap / mean).exp_m1();
@@ -155,7 +186,7 @@ pub(super) mod tests {
     fn no_gap_is_endless_nor_nothing_for_ever() {
         let pacing = due("1", 1);
         assert!((0..100_000).all(|number| (0.0..37.0).contains(&pacing.gap(number))));
-        let last = Poisson {
+        let last = Random {
             sum: u128::MAX - 5,
             ..pacing
         };

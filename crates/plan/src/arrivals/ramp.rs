@@ -4,11 +4,65 @@
 //! is scheduled when `k` requests were to come. Before the change the first rate holds, after it the last. The root is
 //! written so that it never falls where rounding has a part in it; the other form, without a difference, would.
 
+use super::constant::Even;
+use super::poisson::Random;
+use super::{Instants, Process};
+use crate::Arrivals;
 use units::{Nanos, Rate};
+
+/// The process.
+pub(crate) struct Ramp {
+    /// Rate of the warm-up and at the start of the window.
+    pub(crate) from: Rate,
+    /// Rate at its end.
+    pub(crate) to: Rate,
+    /// Length of the warm-up.
+    pub(crate) after: Nanos,
+    /// Length of the window.
+    pub(crate) over: Nanos,
+    /// Whether they are evenly spaced; otherwise at random.
+    pub(crate) even: bool,
+}
+
+impl Process for Ramp {
+    /// What `--arrivals` writes of it, and its rates.
+    fn written(&self) -> String {
+        let (from, to) = (self.from.as_f64(), self.to.as_f64());
+        format!("{}, ramp:{from}..{to}", self.steady())
+    }
+
+    fn words(&self) -> String {
+        let steady = if self.even {
+            "evenly spaced"
+        } else {
+            "Poisson"
+        };
+        format!("ramp, {steady}")
+    }
+
+    fn steady(&self) -> Arrivals {
+        match self.even {
+            true => Arrivals::Constant,
+            false => Arrivals::Poisson,
+        }
+    }
+
+    fn dispersion(&self) -> f64 {
+        self.steady().dispersion()
+    }
+
+    fn instants(&self, rate: Rate, seed: u64) -> Box<dyn Instants> {
+        let (ends, after, over) = ([self.from, self.to], self.after, self.over);
+        match self.even {
+            true => Box::new(Changing::new(Even::new(rate), ends, after, over)),
+            false => Box::new(Changing::new(Random::new(rate, seed), ends, after, over)),
+        }
+    }
+}
 
 /// The instants of `steady`, at a rate that goes from `from` to `to` mean rates.
 #[derive(Debug, Clone)]
-pub(super) struct Ramp<P> {
+struct Changing<P> {
     steady: P,
     /// In mean rates.
     from: f64,
@@ -20,10 +74,10 @@ pub(super) struct Ramp<P> {
     over: f64,
 }
 
-impl<P> Ramp<P> {
-    pub(super) fn new(steady: P, [from, to]: [Rate; 2], after: Nanos, over: Nanos) -> Ramp<P> {
+impl<P> Changing<P> {
+    fn new(steady: P, [from, to]: [Rate; 2], after: Nanos, over: Nanos) -> Changing<P> {
         let mean = (from.as_f64() + to.as_f64()) / 2.0;
-        Ramp {
+        Changing {
             steady,
             from: from.as_f64() / mean,
             to: to.as_f64() / mean,
@@ -52,7 +106,7 @@ impl<P> Ramp<P> {
     }
 }
 
-impl<P: Iterator<Item = Nanos>> Iterator for Ramp<P> {
+impl<P: Iterator<Item = Nanos>> Iterator for Changing<P> {
     type Item = Nanos;
 
     fn next(&mut self) -> Option<Nanos> {
@@ -67,18 +121,18 @@ impl<P: Iterator<Item = Nanos>> Iterator for Ramp<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::constant::Constant;
-    use super::super::poisson::Poisson;
+    use super::super::constant::Even;
+    use super::super::poisson::Random;
     use super::super::poisson::tests::SEEDS;
     use super::*;
 
     const AFTER: Nanos = Nanos::from_millis(500);
     const OVER: Nanos = Nanos::from_secs(4);
 
-    fn ramp<P>(steady: fn(Rate) -> P, from: u64, to: u64) -> Ramp<P> {
+    fn ramp<P>(steady: fn(Rate) -> P, from: u64, to: u64) -> Changing<P> {
         let mean = Rate::of_f64((from + to) as f64 / 2.0).unwrap();
         let rates = [from, to].map(Rate::per_second);
-        Ramp::new(steady(mean), rates, AFTER, OVER)
+        Changing::new(steady(mean), rates, AFTER, OVER)
     }
 
     /// How many come before `seconds` from the beginning.
@@ -93,7 +147,7 @@ mod tests {
     #[test]
     fn evenly_as_many_have_come_at_any_time_as_the_rates_until_then_make() {
         for (from, to) in [(0, 1_000), (1_000, 0), (100, 3_000), (1_000, 999), (7, 8)] {
-            let due: Vec<f64> = ramp(Constant::new, from, to)
+            let due: Vec<f64> = ramp(Even::new, from, to)
                 .map(Nanos::as_secs_f64)
                 .take_while(|due| *due < 6.0)
                 .take(20_000)
@@ -114,7 +168,7 @@ mod tests {
     fn the_window_has_the_mean_rate() {
         for (from, to) in [(0, 1_000), (1_000, 0), (100, 3_000)] {
             let inside = |due: &Nanos| (AFTER..AFTER + OVER).contains(due);
-            let number = ramp(Constant::new, from, to)
+            let number = ramp(Even::new, from, to)
                 .take(50_000)
                 .filter(inside)
                 .count();
@@ -131,9 +185,9 @@ mod tests {
     fn on_the_clock_of_its_rate_it_is_the_steady_process() {
         for seed in SEEDS {
             for (from, to) in [(0, 1_000), (1_000, 0), (200, 800)] {
-                let steady = Poisson::new(Rate::per_second(500), seed);
+                let steady = Random::new(Rate::per_second(500), seed);
                 let rates = [from, to].map(Rate::per_second);
-                let ramp = Ramp::new(steady.clone(), rates, AFTER, OVER);
+                let ramp = Changing::new(steady.clone(), rates, AFTER, OVER);
                 let inside = ramp.take_while(|due| *due < AFTER + OVER);
                 for (number, (due, steady)) in inside.zip(steady).enumerate() {
                     let come = expected(from as f64, to as f64, due.as_secs_f64());

@@ -4,22 +4,49 @@
 //! flatters a server (nothing ever comes in a bunch) and can fall into step with its timers; it is for questions that ask
 //! for it.
 
+use super::{Instants, Process};
+use crate::Arrivals;
 use units::{Nanos, Rate};
+
+/// The process.
+pub(crate) struct Constant;
+
+impl Process for Constant {
+    fn written(&self) -> String {
+        "constant".to_owned()
+    }
+
+    fn words(&self) -> String {
+        "evenly spaced".to_owned()
+    }
+
+    fn steady(&self) -> Arrivals {
+        Arrivals::Constant
+    }
+
+    fn dispersion(&self) -> f64 {
+        0.0
+    }
+
+    fn instants(&self, rate: Rate, _: u64) -> Box<dyn Instants> {
+        Box::new(Even::new(rate))
+    }
+}
 
 /// The instants of an even rate.
 #[derive(Debug, Clone)]
-pub(super) struct Constant {
+pub(super) struct Even {
     rate: Rate,
     next: u64,
 }
 
-impl Constant {
-    pub(super) fn new(rate: Rate) -> Constant {
-        Constant { rate, next: 0 }
+impl Even {
+    pub(super) fn new(rate: Rate) -> Even {
+        Even { rate, next: 0 }
     }
 }
 
-impl Iterator for Constant {
+impl Iterator for Even {
     type Item = Nanos;
 
     fn next(&mut self) -> Option<Nanos> {
@@ -46,7 +73,7 @@ mod tests {
             ("0.3", 3_333_333_333_333_333),
         ];
         for (rate, wanted) in cases {
-            let due = Constant::new(rate.parse().unwrap()).nth(1_000_000);
+            let due = Even::new(rate.parse().unwrap()).nth(1_000_000);
             assert_eq!(due.map(Nanos::as_nanos), Some(*wanted), "{rate}");
         }
     }
@@ -55,9 +82,7 @@ mod tests {
     fn a_second_holds_as_many_as_the_rate_says() {
         for rate in [1_u64, 3, 7, 1_000, 29_999] {
             let before = |due: &Nanos| *due < Nanos::from_secs(5);
-            let count = Constant::new(Rate::per_second(rate))
-                .take_while(before)
-                .count();
+            let count = Even::new(Rate::per_second(rate)).take_while(before).count();
             assert_eq!(count as u64, 5 * rate);
         }
     }
