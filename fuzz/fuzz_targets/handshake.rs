@@ -1,18 +1,19 @@
-//! A client of TLS survives whatever a server sends: every exchange that was opened is done once, and what is kept stays small.
+//! A client of TLS survives whatever a server sends: every exchange that was opened is done once, and what is kept stays small. A server
+//! survives whatever a client sends, and reads nothing that no client has sealed.
 //!
-//! Input: a byte for what is done with the rest, a byte for the length of pieces; then either what the server sends, or what becomes of
-//! the bytes of one that means well: each time an offset in two bytes, and what is turned there.
+//! Input: a byte for what is done with the rest, a byte for the length of pieces; then either what the other side sends, or what becomes
+//! of the bytes of one that means well: each time an offset in two bytes, and what is turned there.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use rcgen::{CertificateParams, KeyPair};
-use rustls::pki_types::PrivateKeyDer;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
 use std::io::{IoSlice, Read, Write};
 use std::sync::{Arc, LazyLock};
-use wire::tls::{Security, Settings, Trust};
+use wire::tls::{Credentials, Security, Server, Settings, Tls, Trust};
 use wire::{
-    Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Stack, Violation, Visitor,
+    Connection, Ending, ExchangeId, Filter, Head, Opening, Sink, Source, Stack, Violation, Visitor,
 };
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -166,4 +167,110 @@ fn turned<'p, C: Connection<'p>>(client: &mut C, turns: &[u8], piece: usize) {
     assert_eq!(seen.0, asked as usize, "each is done once");
 }
 
-fuzz_target!(|data: &[u8]| STACK.choose(Play(data)));
+/// What our server shows, and a client that trusts it.
+static SHOWN: LazyLock<(Arc<Credentials>, Arc<ClientConfig>)> = LazyLock::new(|| {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["h".to_owned()]).unwrap();
+    let cert = params.self_signed(&key).unwrap();
+    let shown = Credentials::new(cert.pem().as_bytes(), key.serialize_pem().as_bytes());
+    let mut roots = RootCertStore::empty();
+    roots.add(cert.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let config = builder.with_root_certificates(roots).with_no_client_auth();
+    (Arc::new(shown.unwrap()), Arc::new(config))
+});
+
+/// A server that has accepted somebody, and what it has read.
+struct Accepted {
+    filter: Tls<Server>,
+    out: Vec<u8>,
+    read: Vec<u8>,
+}
+
+impl Accepted {
+    fn new() -> Accepted {
+        let mut accepted = Accepted {
+            filter: Tls::new(&SHOWN.0.of_thread()),
+            out: Vec::new(),
+            read: Vec::new(),
+        };
+        accepted.filter.begin(&mut accepted.out).unwrap();
+        accepted
+    }
+
+    /// Takes what comes in pieces; says whether the connection is still alive.
+    fn take(&mut self, bytes: &mut [u8], piece: usize) -> bool {
+        let (filter, out, read) = (&mut self.filter, &mut self.out, &mut self.read);
+        bytes.chunks_mut(piece).all(|piece| {
+            let mut keep = |plain: &mut [u8]| {
+                read.extend_from_slice(plain);
+                Ok(())
+            };
+            let taken = filter.receive(piece, out, &mut keep);
+            assert!(out.len() < 1 << 20, "it sends without end");
+            taken.is_ok()
+        })
+    }
+}
+
+/// A client that sends these bytes.
+fn caller(bytes: &[u8], piece: usize) {
+    let mut accepted = Accepted::new();
+    accepted.take(&mut bytes.to_vec(), piece);
+    assert!(accepted.read.is_empty(), "nothing was sealed");
+    let _ = accepted.filter.end();
+}
+
+/// A client that means well, of whose bytes some are turned.
+fn turned_caller(turns: &[u8], piece: usize) {
+    let name = ServerName::try_from("h").unwrap();
+    let mut client = ClientConnection::new(SHOWN.1.clone(), name).unwrap();
+    let (mut accepted, mut sent, mut said) = (Accepted::new(), 0, Vec::new());
+    for _ in 0..16 {
+        if !client.is_handshaking() && said.len() < 3 * REQUEST.len() {
+            client.writer().write_all(REQUEST).unwrap();
+            said.extend_from_slice(REQUEST);
+        }
+        let mut bytes = Vec::new();
+        while client.wants_write() {
+            client.write_tls(&mut bytes).unwrap();
+        }
+        for turn in turns.chunks_exact(3) {
+            let place = usize::from(u16::from_le_bytes([turn[0], turn[1]]));
+            if let Some(byte) = place.checked_sub(sent).and_then(|at| bytes.get_mut(at)) {
+                *byte ^= turn[2];
+            }
+        }
+        sent += bytes.len();
+        let is_alive = accepted.take(&mut bytes, piece);
+        assert!(said.starts_with(&accepted.read), "nobody has sealed that");
+        if is_alive && accepted.filter.is_ready() {
+            accepted.filter.seal(RESPONSE, &mut accepted.out).unwrap();
+        }
+        let out = std::mem::take(&mut accepted.out);
+        let mut out = &out[..];
+        while !out.is_empty() {
+            client.read_tls(&mut out).unwrap();
+            let _ = client.process_new_packets();
+        }
+        if !is_alive {
+            break;
+        }
+    }
+    accepted.filter.close(&mut accepted.out);
+    let _ = accepted.filter.end();
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [kind, piece, rest @ ..] = data else {
+        return;
+    };
+    let length = usize::from(*piece) + 1;
+    match kind & 6 {
+        4 => caller(rest, length),
+        6 => turned_caller(rest, length),
+        _ => STACK.choose(Play(data)),
+    }
+});

@@ -9,8 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
-use wire::tls::{self, Trust};
-use wire::{Opening, Source, Stack};
+use wire::{Opening, Security, SecuritySettings, Source, Stack, Trust};
 
 /// Why a plan could not be made ready.
 #[derive(Debug, Error)]
@@ -106,7 +105,7 @@ impl Job {
 }
 
 /// How connections are secured, by the files that the plan names.
-fn secured(security: &plan::Security) -> Result<tls::Security, JobError> {
+fn secured(security: &plan::Security) -> Result<Security, JobError> {
     let trust = match &security.cacert {
         _ if security.insecure => Trust::Anyone,
         None => Trust::System,
@@ -119,13 +118,13 @@ fn secured(security: &plan::Security) -> Result<tls::Security, JobError> {
             Some((read(cert)?, read(key)?))
         }
     };
-    let settings = tls::Settings {
+    let settings = SecuritySettings {
         name: security.name.clone(),
         trust,
         identity,
         resume: security.resume == plan::Resume::On,
     };
-    tls::Security::new(&settings).map_err(JobError::Security)
+    Security::new(&settings).map_err(JobError::Security)
 }
 
 /// What surely goes into one TCP segment; of more than that Nagle's algorithm may hold back the last part.
@@ -257,10 +256,7 @@ pub(crate) fn encode(request: &Request, plan: &Plan, length: Option<u64>) -> Vec
         method: &request.method,
         path: &request.path,
         authority: &plan.target.authority,
-        version: match plan.protocol.version {
-            plan::Version::Http10 => wire::Version::Http10,
-            plan::Version::Http11 => wire::Version::Http11,
-        },
+        version: wire::Version::minor(plan.protocol.version.minor()),
         headers: &request.headers,
         body_length: length,
         keepalive: plan.protocol.keepalive && plan.protocol.requests_per_connection != Some(1),

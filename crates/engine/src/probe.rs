@@ -6,6 +6,7 @@
 use crate::job::{Job, JobError};
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Event, Ring, Token};
+use plan::url::ENCRYPTED;
 use plan::{Endpoint, Expect, Plan};
 use record::Encryption;
 use std::fmt;
@@ -141,7 +142,7 @@ impl Transcript<'_> {
             _ => &[],
         };
         if shown.handshake.is_none() && is_encrypted(&self.first_bytes, body) {
-            let why = "the server wants encrypted requests here; write https://".to_owned();
+            let why = format!("the server wants encrypted requests here; write {ENCRYPTED}://");
             shown.fault = Some(why.clone());
             shown.unexpected = Some(Unexpected::Failed(why));
             return self.shown;

@@ -20,6 +20,9 @@ pub struct Url {
     pub path: String,
 }
 
+/// The scheme of URLs whose connections are secured.
+pub const ENCRYPTED: &str = "https";
+
 /// Takes `text` apart; a missing scheme means http.
 ///
 /// # Errors
@@ -37,7 +40,7 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
     })?;
     let (scheme, usual_port) = match uri.scheme_str() {
         Some("http") => ("http", 80),
-        Some("https") => ("https", 443),
+        Some(ENCRYPTED) => (ENCRYPTED, 443),
         _ => {
             return Err(wrong(
                 "only http and https are spoken; write http://host:port/path",

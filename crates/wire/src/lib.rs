@@ -50,4 +50,5 @@ pub use filter::{Filter, Filtered, RECORD};
 pub use http1::{Client as Usual, HeadCache, Message};
 pub use inline_deque::InlineDeque;
 pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid};
+pub use tls::{Security, Settings as SecuritySettings, Trust};
 pub use violation::{Step, Violation, is_encrypted};

@@ -15,6 +15,16 @@ pub enum Version {
     Http11,
 }
 
+impl Version {
+    /// The version whose number behind the point is this one, or the last before it.
+    pub fn minor(number: u8) -> Version {
+        match number {
+            0 => Version::Http10,
+            _ => Version::Http11,
+        }
+    }
+}
+
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

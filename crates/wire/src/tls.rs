@@ -81,6 +81,8 @@ pub struct Tls<S: Side> {
     /// Bytes that have come and of which more must come.
     partial: Vec<u8>,
     is_ready: bool,
+    /// The library has met an error, or its reader has: it is not to be asked for anything any more.
+    is_dead: bool,
     /// The peer has said that nothing more comes.
     is_ended: bool,
     /// Whether any byte of the peer's was understood.
@@ -178,8 +180,10 @@ impl<S: Side> Tls<S> {
         read: &mut dyn FnMut(&mut [u8]) -> Result<(), Violation>,
     ) -> (usize, Result<(), Violation>) {
         let (done, opened) = self.open(input, out, read);
+        let is_kept = input.len() - done <= S::PARTIAL_MOST;
+        self.is_dead = opened.is_err() || !is_kept;
         let violation = match opened {
-            Ok(()) if input.len() - done <= S::PARTIAL_MOST => return (done, Ok(())),
+            Ok(()) if is_kept => return (done, Ok(())),
             Ok(()) if self.is_ready => Violation::BadRecord,
             Ok(()) => Violation::BadHandshake,
             Err(Stop::Reader(violation)) => violation,
@@ -261,6 +265,7 @@ impl<S: Side> Filter for Tls<S> {
             connection: None,
             partial: Vec::new(),
             is_ready: false,
+            is_dead: false,
             is_ended: false,
             is_answered: false,
             sealed: 0,
@@ -272,6 +277,7 @@ impl<S: Side> Filter for Tls<S> {
         let connection = self.shared.side.connection();
         self.partial.clear();
         (self.is_ready, self.is_ended, self.is_answered) = (false, false, false);
+        self.is_dead = false;
         self.complaint = None;
         self.sealed = 0;
         match connection {
@@ -279,7 +285,10 @@ impl<S: Side> Filter for Tls<S> {
             Err(error) => return Err(self.broken(&error)),
         }
         match self.open(&mut [], out, &mut |_| Ok(())).1 {
-            Err(Stop::Broken(error)) => Err(self.broken(&error)),
+            Err(Stop::Broken(error)) => {
+                self.is_dead = true;
+                Err(self.broken(&error))
+            }
             _ => Ok(()),
         }
     }
@@ -313,6 +322,9 @@ impl<S: Side> Filter for Tls<S> {
         out: &mut Vec<u8>,
         read: &mut dyn FnMut(&mut [u8]) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
+        if self.is_dead {
+            return Err(Violation::BadRecord);
+        }
         if self.partial.is_empty() {
             let (done, opened) = self.open_or_fail(input, out, read);
             self.partial.extend_from_slice(&input[done..]);
@@ -332,7 +344,7 @@ impl<S: Side> Filter for Tls<S> {
     fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         debug_assert!(plain.len() <= RECORD, "it is sealed record by record");
         self.sealed = self.sealed.saturating_add(1);
-        let Some(connection) = &mut self.connection else {
+        let Some(connection) = self.connection.as_mut().filter(|_| !self.is_dead) else {
             return Err(Violation::BadRecord);
         };
         loop {
@@ -368,7 +380,7 @@ impl<S: Side> Filter for Tls<S> {
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
-        let Some(connection) = &mut self.connection else {
+        let Some(connection) = self.connection.as_mut().filter(|_| !self.is_dead) else {
             return;
         };
         let status = S::process(connection, &mut self.partial);

@@ -508,3 +508,31 @@ fn settings_that_cannot_be_are_refused_by_their_names() {
         "{foreign}"
     );
 }
+
+#[test]
+fn a_server_that_met_an_error_in_the_middle_of_a_record_can_still_be_asked_to_close() {
+    use wire::Filter;
+    use wire::tls::{Credentials, Server, Tls};
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["h".to_owned()]).unwrap();
+    let cert = params.self_signed(&key).unwrap();
+    let shown = Credentials::new(cert.pem().as_bytes(), key.serialize_pem().as_bytes());
+    let shown = Arc::new(shown.unwrap());
+    // Half a record first; then what makes it none.
+    for length in 1..6 {
+        let mut server: Tls<Server> = Tls::new(&shown.of_thread());
+        let mut out = Vec::new();
+        server.begin(&mut out).unwrap();
+        let mut read = |_: &mut [u8]| panic!("nothing was sealed");
+        let mut half = [22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3][..length].to_vec();
+        server.receive(&mut half, &mut out, &mut read).unwrap();
+        let mut rest = [0xff; 300];
+        assert!(server.receive(&mut rest, &mut out, &mut read).is_err());
+        assert!(server.receive(&mut rest, &mut out, &mut read).is_err());
+        assert!(server.seal(b"hello", &mut out).is_err());
+        let before = out.len();
+        server.close(&mut out);
+        assert_eq!(out.len(), before);
+        assert!(server.end().is_err());
+    }
+}

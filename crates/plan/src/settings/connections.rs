@@ -172,6 +172,16 @@ pub enum Version {
     Http11,
 }
 
+impl Version {
+    /// Returns the number behind its point.
+    pub fn minor(self) -> u8 {
+        match self {
+            Version::Http10 => 0,
+            Version::Http11 => 1,
+        }
+    }
+}
+
 /// How HTTP is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Protocol {
