@@ -69,6 +69,9 @@ pub struct CostChore {
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=10_000_000),
           conflicts_with = "server")]
     pub body: u64,
+    /// Load https: `weigh serve` instead of the bare responder, and the others are compared with weigh itself.
+    #[arg(long, conflicts_with = "server")]
+    pub tls: bool,
     /// Only these beside the floor.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = clients::names(), conflicts_with = "server")]
     pub only: Vec<String>,
@@ -110,6 +113,8 @@ pub struct Load {
     pub body: u64,
     /// For the tool that knows only time.
     pub seconds: f64,
+    /// Over TLS.
+    pub tls: bool,
     /// Requests that are sent at once.
     pub depth: u64,
     /// The large file that is requested of servers, whose body the client leaves in the kernel; none: what the server's
@@ -124,6 +129,7 @@ impl Load {
             connections,
             exchanges: connections,
             close: false,
+            tls: false,
             body: SMALL as u64,
             seconds: 1.0,
             depth: 1,

@@ -189,8 +189,10 @@ impl Bare {
     /// It cannot be started, or does not print where it listens.
     pub fn responder(command: &[String]) -> Result<(Bare, SocketAddr)> {
         let responder = Bare::start(Command::new(&command[0]).args(&command[1..]))?;
-        let at = responder.line.trim().parse();
-        let at = at.context("`bare_responder` does not print where it listens")?;
+        let line = responder.line.trim();
+        let at = line.strip_prefix("listening on ").unwrap_or(line);
+        let at = at.strip_suffix(" (https)").unwrap_or(at).parse();
+        let at = at.with_context(|| format!("`{}` does not print where it listens", command[0]))?;
         Ok((responder, at))
     }
 }

@@ -56,7 +56,8 @@ pub struct ServeFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTPS")]
 struct TlsFlags {
-    /// Serve https with this certificate, in PEM, behind it those up to its issuer. SIGHUP has it read again.
+    /// Serve https with this certificate, in PEM, behind it those up to its issuer. SIGHUP has it read again, but
+    /// not with --truth.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Its private key, in PEM.

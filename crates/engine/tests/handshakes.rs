@@ -63,6 +63,10 @@ impl Filter for Turned {
         matches!(self.stage, Stage::Ready | Stage::Ended)
     }
 
+    fn is_amid(&self) -> bool {
+        !self.is_ready()
+    }
+
     fn handshake(&self) -> Option<Handshake> {
         self.is_ready().then_some(Handshake {
             version: "1",

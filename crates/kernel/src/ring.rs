@@ -240,6 +240,11 @@ pub trait ServerRing: Ring {
     /// Unix-domain sockets).
     fn received_at(&self) -> Option<Instant>;
 
+    /// Whether `token` is in the middle of something that its owner has not heard of yet, such as a handshake.
+    fn is_amid(&self, _token: Token) -> bool {
+        false
+    }
+
     /// The listening sockets, by their tokens; none where there are no descriptors.
     fn listeners(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()

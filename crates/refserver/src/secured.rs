@@ -3,8 +3,8 @@
 //! It keeps the ring invariants towards its owner. Handshakes, alerts and the peer's word that nothing more comes are its own affair:
 //! the owner hears of a connection's first bytes when the handshake is over, so that the time limit for a first request covers both.
 //!
-//! Bytes count as taken as the socket takes the records that they are in. What of a batch of records is not taken yet is offered again by
-//! the owner, as [`Ring::send`] asks of it, and is not sealed a second time. Beyond one batch nothing is held for a connection, but
+//! Of a batch of records the part counts as taken that the socket has of its sealed bytes, the whole when it has all of them. What is not
+//! taken yet is offered again by the owner, as [`Ring::send`] asks of it, and is not sealed a second time. Beyond one batch nothing is held for a connection, but
 //! what came in the same moment as the end of a handshake, for an owner that does not want to read yet.
 
 use kernel::files::File;
@@ -97,8 +97,10 @@ impl<F: Filter> Link<F> {
         if self.waiting() == 0 && self.told == self.sealed {
             (self.taken, self.sealed, self.told) = (0, 0, 0);
             self.outbox.clear();
-            *spare = std::mem::take(&mut self.outbox);
-            spare.shrink_to(SPARE);
+            if self.outbox.capacity() > 0 {
+                *spare = std::mem::take(&mut self.outbox);
+                spare.shrink_to(SPARE);
+            }
         }
     }
 
@@ -135,6 +137,8 @@ pub struct Secured<R, F: Filter> {
     /// What came last, as the owner reads it; and whose it is, as long as the owner was not told.
     received: Vec<u8>,
     fresh: Option<Token>,
+    /// It was kept from an earlier completion.
+    is_old: bool,
     /// An empty buffer for the next outbox: of most connections nothing waits.
     spare: Vec<u8>,
     /// What is to be sealed next.
@@ -151,6 +155,7 @@ impl<R: ServerRing, F: Filter> Secured<R, F> {
             events: VecDeque::new(),
             received: Vec::new(),
             fresh: None,
+            is_old: false,
             spare: Vec::new(),
             plain: Vec::new(),
         }
@@ -171,6 +176,7 @@ impl<R: ServerRing, F: Filter> Secured<R, F> {
         let Some(link) = link(&mut self.links, token).filter(|link| !link.is_dead) else {
             return Err(Errno::EPIPE);
         };
+        link.is_awaited = false;
         let mut done = 0;
         loop {
             let credit = link.credit().min(offered - done);
@@ -215,8 +221,11 @@ impl<R: ServerRing, F: Filter> Secured<R, F> {
             Event::Failed(errno) => Err(errno),
             _ => link.flush(&mut self.ring, token),
         };
+        let is_ready = link.filter.is_ready();
         let failed = match result {
             Ok(()) if link.waiting() > WAITING_MOST => Some(Errno::EPROTO),
+            // An owner that has paused it or waits to send would not hear of the end, and nothing else would come.
+            Ok(()) if event == Event::Ended && !is_ready => Some(Errno::ECONNRESET),
             result => result.err(),
         };
         if let Some(errno) = failed {
@@ -224,7 +233,6 @@ impl<R: ServerRing, F: Filter> Secured<R, F> {
             let event = Event::Failed(errno);
             return self.events.push_back(Completion { token, event });
         }
-        let is_ready = link.filter.is_ready();
         if is_ready && !was_ready && link.is_paused {
             self.ring.pause(token);
         }
@@ -280,11 +288,13 @@ impl<R: ServerRing, F: Filter> Secured<R, F> {
             }
             Event::Received if self.fresh == Some(token) => {
                 self.fresh = None;
+                self.is_old = false;
                 true
             }
             Event::Received => {
                 std::mem::swap(&mut self.received, &mut link.kept);
                 link.kept = Vec::new();
+                self.is_old = true;
                 !self.received.is_empty()
             }
             Event::Ended if link.is_paused => {
@@ -437,9 +447,9 @@ impl<R: ServerRing, F: Filter> ServerRing for Secured<R, F> {
         })
     }
 
+    /// What waits here was not told as taken.
     fn unacknowledged(&self, token: Token) -> usize {
-        let link = self.links.get(token.0 as usize).and_then(Option::as_ref);
-        link.map_or(0, |link| link.waiting()) + self.ring.unacknowledged(token)
+        self.ring.unacknowledged(token)
     }
 
     fn widen(&mut self, token: Token) {
@@ -468,7 +478,12 @@ impl<R: ServerRing, F: Filter> ServerRing for Secured<R, F> {
     }
 
     fn received_at(&self) -> Option<Instant> {
-        self.ring.received_at()
+        self.ring.received_at().filter(|_| !self.is_old)
+    }
+
+    fn is_amid(&self, token: Token) -> bool {
+        let link = self.links.get(token.0 as usize).and_then(Option::as_ref);
+        link.is_some_and(|link| !link.is_dead && link.filter.is_amid())
     }
 
     fn listeners(&self) -> Vec<BorrowedFd<'_>> {

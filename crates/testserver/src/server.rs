@@ -66,18 +66,20 @@ impl TruthServer {
     /// The configuration is out of range, an address cannot be had, or the log cannot be made.
     pub fn bind(config: &Config) -> Result<TruthServer, ServeError> {
         let start = clock::now();
-        let mut behaviour = Behaviour::truthful(config.clone(), start);
+        let behaviour = Behaviour::truthful(config.clone(), start);
         behaviour.config.check()?;
-        behaviour.writer = writer(config, start)?;
         let ring = Epoll::new().map_err(ServeError::ring)?;
-        Ok(TruthServer(match &config.certificate {
+        let mut truthful = match &config.certificate {
             None => Truthful::Plain(Box::new(listening(ring, behaviour)?)),
             Some(certificate) => {
                 let encryption = Encryption::new(certificate, &config.listen)?;
                 let ring = Secured::new(ring, encryption.credentials().of_thread());
                 Truthful::Secured(Box::new(listening(ring, behaviour)?))
             }
-        }))
+        };
+        // Last, because a log that is there is written over.
+        with!(&mut truthful, worker => worker.behaviour.writer = writer(config, start)?);
+        Ok(TruthServer(truthful))
     }
 
     /// Where it listens, in the configuration's order, with the ports that were found.

@@ -30,6 +30,9 @@ pub trait Filter: std::fmt::Debug {
     /// Whether the handshake is over, and the protocol's bytes may be sealed.
     fn is_ready(&self) -> bool;
 
+    /// Whether the handshake is under way, or a part has come of what can only be read whole.
+    fn is_amid(&self) -> bool;
+
     /// What the handshake agreed on, once it is over.
     fn handshake(&self) -> Option<Handshake>;
 

@@ -83,6 +83,8 @@ pub struct Tls<S: Side> {
     is_ready: bool,
     /// The library has met an error, or its reader has: it is not to be asked for anything any more.
     is_dead: bool,
+    /// It has said its last word: what comes now is thrown away, and an error in it must not have the library speak again.
+    is_closed: bool,
     /// The peer has said that nothing more comes.
     is_ended: bool,
     /// Whether any byte of the peer's was understood.
@@ -266,6 +268,7 @@ impl<S: Side> Filter for Tls<S> {
             partial: Vec::new(),
             is_ready: false,
             is_dead: false,
+            is_closed: false,
             is_ended: false,
             is_answered: false,
             sealed: 0,
@@ -277,7 +280,7 @@ impl<S: Side> Filter for Tls<S> {
         let connection = self.shared.side.connection();
         self.partial.clear();
         (self.is_ready, self.is_ended, self.is_answered) = (false, false, false);
-        self.is_dead = false;
+        (self.is_dead, self.is_closed) = (false, false);
         self.complaint = None;
         self.sealed = 0;
         match connection {
@@ -295,6 +298,10 @@ impl<S: Side> Filter for Tls<S> {
 
     fn is_ready(&self) -> bool {
         self.is_ready
+    }
+
+    fn is_amid(&self) -> bool {
+        !self.is_ready || !self.partial.is_empty()
     }
 
     fn handshake(&self) -> Option<Handshake> {
@@ -325,6 +332,9 @@ impl<S: Side> Filter for Tls<S> {
         if self.is_dead {
             return Err(Violation::BadRecord);
         }
+        if self.is_closed {
+            return Ok(());
+        }
         if self.partial.is_empty() {
             let (done, opened) = self.open_or_fail(input, out, read);
             self.partial.extend_from_slice(&input[done..]);
@@ -335,8 +345,7 @@ impl<S: Side> Filter for Tls<S> {
         let (done, opened) = self.open_or_fail(&mut partial, out, read);
         // Of most connections nothing is left over, and so nothing is kept.
         if done < partial.len() {
-            partial.drain(..done);
-            self.partial = partial;
+            self.partial = partial[done..].to_vec(); // with no more room than it needs
         }
         opened
     }
@@ -383,6 +392,9 @@ impl<S: Side> Filter for Tls<S> {
         let Some(connection) = self.connection.as_mut().filter(|_| !self.is_dead) else {
             return;
         };
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
         let status = S::process(connection, &mut self.partial);
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state {
             append(out, OVERHEAD, |place| {

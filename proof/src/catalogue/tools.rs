@@ -29,6 +29,8 @@ pub struct Tool {
     pub timed: bool,
     /// Why it cannot open a connection for each request.
     pub no_close: Option<String>,
+    /// Why it cannot speak TLS.
+    pub no_tls: Option<String>,
     /// Whether it sends HTTP/1.0.
     pub http_1_0: bool,
     /// Whether it runs only where it is asked for by name.

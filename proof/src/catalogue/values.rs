@@ -47,6 +47,14 @@ impl Values {
         }
     }
 
+    /// The same load over TLS.
+    pub fn encrypted(mut self) -> Values {
+        if let Some(url) = self.0.get_mut("url") {
+            *url = url.replacen("http:", "https:", 1);
+        }
+        self.with("tls", "https")
+    }
+
     /// Replaces every `${name}` in `text`.
     ///
     /// # Errors

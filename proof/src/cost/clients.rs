@@ -1,4 +1,4 @@
-//! Tools that are measured, each against a bare responder of its own: those of the catalogue whose reports say how many
+//! Tools that are measured, each against a bare responder of its own, over TLS against `weigh serve`: those of the catalogue whose reports say how many
 //! requests they made.
 //!
 //! A tool that cannot send a load is omitted, with the reason, rather than given another one. Each run gets a fresh
@@ -85,13 +85,16 @@ impl Side for Clients {
             [] => CONNECTIONS,
             ref connections => connections,
         };
-        let kind = match chore.close {
-            true => "a new connection for each request",
-            false => "keep-alive",
+        let kind = match (chore.close, chore.tls) {
+            (true, false) => "a new connection for each request",
+            (false, false) => "keep-alive",
+            (true, true) => "a new connection for each request, https",
+            (false, true) => "keep-alive, https",
         };
         let subject = |connections: u64| {
             let load = Load {
                 close: chore.close,
+                tls: chore.tls,
                 seconds: chore.seconds(),
                 body: chore.body,
                 ..Load::of(connections)
@@ -168,13 +171,20 @@ fn count(
 
 /// Runs `tool` once as an argument of the command `under`.
 fn run_under(under: &[String], bench: &Bench, tool: &'static Tool, load: &Load) -> Result<Trial> {
-    let close = if load.close { " --close" } else { "" };
-    let line = format!(
-        "{} 127.0.0.1:0 --cpu {} --body {}{close}",
-        programs::path("bare_responder")?.display(),
-        bench.cpus.server,
-        load.body
-    );
+    let line = match load.tls {
+        true => format!(
+            "taskset -c {} {} serve --tls self-signed --workers 1 --listen 127.0.0.1:0",
+            bench.cpus.server,
+            programs::path("weigh")?.display()
+        ),
+        false => format!(
+            "{} 127.0.0.1:0 --cpu {} --body {}{}",
+            programs::path("bare_responder")?.display(),
+            bench.cpus.server,
+            load.body,
+            if load.close { " --close" } else { "" }
+        ),
+    };
     let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let (_responder, at) = Bare::responder(&line)?;
     let folder = bench.site.borrow_mut().home()?;
@@ -210,19 +220,28 @@ impl Load {
         if tool.name == FLOOR && self.body > FLOOR_BODY_MAX {
             return Some("it reads no responses that come in pieces");
         }
-        tool.no_close.as_deref().filter(|_| self.close)
+        let no_close = tool.no_close.as_deref().filter(|_| self.close);
+        no_close.or(tool.no_tls.as_deref().filter(|_| self.tls))
     }
 
     /// The same for the catalogue.
     fn values(&self, at: SocketAddr, folder: &Path) -> Values {
         let calls = self.exchanges / self.connections;
-        Values::of_load(at, "/", folder)
+        let path = match self.tls {
+            true => format!("/bytes/{}", self.body),
+            false => "/".to_owned(),
+        };
+        let values = Values::of_load(at, &path, folder)
             .with("connections", self.connections)
             .with("requests", self.exchanges)
             .with("calls", calls)
             .with("sessions", self.exchanges / calls.max(1))
             .with("seconds", self.seconds.ceil())
-            .keeping(!self.close)
+            .keeping(!self.close);
+        match self.tls {
+            true => values.encrypted(),
+            false => values,
+        }
     }
 
     /// Returns how many requests `tool` says it made; none if any failed, or was not made as it should be.
@@ -326,6 +345,16 @@ mod tests {
         assert!(line(close, "wrk").contains("-H Connection: close"));
         assert!(close.refused_by(tool("httperf")).is_some());
         assert_eq!(yardstick(&LOAD), "floor");
+        let tls = Load { tls: true, ..LOAD };
+        let wanted = "run https://127.0.0.1:80/bytes/100 -n 300 -c 10 -t 1 --insecure --rounds 1";
+        assert!(
+            line(tls, "weigh").starts_with(wanted),
+            "{}",
+            line(tls, "weigh")
+        );
+        assert!(line(tls, "wrk").ends_with("-d 1s https://127.0.0.1:80/bytes/100"));
+        assert!(tls.refused_by(tool("httperf")).is_some());
+        assert_eq!(yardstick(&tls), "weigh");
         let large = Load {
             body: 65_536,
             ..LOAD

@@ -13,7 +13,8 @@ const PAUSE: Nanos = Nanos::from_millis(20);
 /// Connections taken of one listener before those that are there have their turn.
 const ACCEPTS: u32 = 64;
 /// Clients over the limit that stay open nevertheless, each for the second that it takes to read why; there are rows
-/// and descriptors for so many more. Beyond it they get the response and are closed at once, and may miss it.
+/// and descriptors for so many more. Beyond it they are closed at once and may miss the response; with TLS, whose handshake
+/// would come first, they do.
 pub(crate) const TURNED_AWAY: u32 = 64;
 /// How often a draining worker looks whether anything moves.
 const DRAIN_TICK: Nanos = Nanos::from_millis(5);
@@ -123,7 +124,9 @@ impl<R: ServerRing> Worker<R> {
         let mut timeout = Nanos::ZERO;
         while !self.slots.is_empty() && self.context.now < deadline {
             if !self.turn(timeout.min(deadline - self.context.now)) {
-                for token in self.slots.tokens(|slot| slot.is_idle()) {
+                let mut idle = self.slots.tokens(|slot| slot.is_idle());
+                idle.retain(|token| !self.ring.is_amid(*token));
+                for token in idle {
                     self.close(token, Closing::Orderly);
                 }
                 timeout = self.patience().min(DRAIN_TICK);

@@ -141,7 +141,9 @@ impl<R: ServerRing> Worker<R> {
         if !slot.is_over() {
             return Flow::On;
         }
-        if slot.reading.lingers {
+        // A client's last word that is unread when the socket is closed, or comes later, resets the connection, and what is under way to
+        // the client may be lost (RFC 9112 9.6).
+        if slot.reading.lingers || R::HAS_LAST_WORD {
             slot.watch.begin(Waits::Linger, now);
             self.arm(token);
             // Where nothing was read from it, its end would not be either.
@@ -291,13 +293,6 @@ impl<R: ServerRing> Worker<R> {
 
     /// Everything is taken: reads what was held back behind it, then what comes.
     fn read_on(&mut self, token: Token, input: Vec<u8>) -> Flow {
-        // If its client's last word has come since nothing was read, closing would reset the connection now, and the client lose what is
-        // under way to it (RFC 9112 9.6).
-        if R::HAS_LAST_WORD
-            && let Some(slot) = self.slots.get(token)
-        {
-            slot.reading.lingers |= slot.is_over();
-        }
         let flow = self.settle(token);
         if flow != Flow::On {
             return flow;

@@ -2,7 +2,7 @@
 
 use super::{Shared, Side, certificates, key};
 use rustls::crypto::ring;
-use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::server::{NoServerSessionStorage, ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::UnbufferedStatus;
 use rustls::{Error, ServerConfig};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -49,8 +49,14 @@ fn config(chain: &[u8], private: &[u8]) -> Result<Arc<ServerConfig>, String> {
     let mut config = builder
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .map_err(|error| format!("--tls-cert and --tls-key do not belong together: {error}"))?;
+        .map_err(|error| match error {
+            Error::InconsistentKeys(_) => {
+                format!("--tls-cert and --tls-key do not belong together: {error}")
+            }
+            error => format!("--tls-cert and --tls-key cannot be used: {error}"),
+        })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
     Ok(Arc::new(config))
 }

@@ -56,6 +56,10 @@ impl Filter for Toy {
         self.is_ready
     }
 
+    fn is_amid(&self) -> bool {
+        !self.is_ready || !self.partial.is_empty()
+    }
+
     fn handshake(&self) -> Option<Handshake> {
         None
     }
@@ -145,6 +149,10 @@ impl Peer for Speakers {
     fn opened(&mut self, at: Instant, conn: u64, answer: Result<(), Errno>, world: &mut World) {
         answer.expect("the listener is open");
         world.send(conn, at, *b"hi");
+        let speaker = &self.0[&conn];
+        if speaker.greeted && speaker.end == End::Both {
+            world.end(conn, at); // in the middle of its handshake
+        }
     }
 
     fn receive(&mut self, at: Instant, conn: u64, bytes: &[u8], world: &mut World) {
@@ -322,6 +330,42 @@ fn a_client_over_the_limit_is_told_why_after_its_handshake() {
     assert_eq!(first(&clients[0]), "HTTP/1.1 200");
     assert_eq!(first(&clients[1]), "HTTP/1.1 503");
     assert!(clients[1].was_told);
+}
+
+#[test]
+fn a_client_over_the_limit_that_ends_within_its_handshake_is_gone_at_once() {
+    let limits = Limits {
+        connections: 1,
+        ..limits()
+    };
+    let mut leaves = speaker(b"", End::Both, 1);
+    leaves.greeted = true; // it says nothing after `hi`
+    let clients = vec![speaker(&get("/hello"), End::Waits, 100), leaves];
+    let (worker, clients) = served(1, Options::default(), limits, clients);
+    assert_eq!([clients[0].is_closed, clients[1].is_closed], [false, true]);
+    assert_eq!(worker.context.counts.cut, 0);
+}
+
+#[test]
+fn a_handshake_that_is_under_way_when_the_server_stops_may_be_finished() {
+    let options = Options {
+        latency: Nanos::from_millis(300),
+        ..Options::default()
+    };
+    let ring = Sim::with(1, Speakers::default(), options);
+    let mut worker: Ours = Worker::new(Secured::new(ring, ()), setting(limits(), Site::BuiltIn));
+    let at = worker.listen(&"0.0.0.0:80".parse().unwrap(), None).unwrap();
+    let sim = worker.ring.socket_ring();
+    let now = sim.now();
+    let conn = sim.world_mut().open(now, &at);
+    let client = speaker(&get("/hello"), End::Waits, 100);
+    sim.peer_mut().0.insert(conn, client);
+    worker.turn(Nanos::ZERO);
+    worker.drain();
+    let heard = &worker.ring.socket_ring().peer().0[&conn].heard;
+    let heard = String::from_utf8_lossy(heard);
+    assert!(heard.starts_with("HTTP/1.1 200"), "{heard}");
+    assert!(heard.contains("Connection: close"), "{heard}");
 }
 
 #[test]
