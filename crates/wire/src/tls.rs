@@ -23,7 +23,6 @@ pub use server::{Credentials, Server};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::DerefMut;
-use std::rc::Rc;
 
 /// Records after which a connection is to be replaced: half of what the library seals with AES-GCM in TLS 1.2, where it cannot change its
 /// keys (RFC 8446 §5.5 has the limit).
@@ -59,19 +58,11 @@ pub trait Side: Clone + fmt::Debug {
 
 /// What the connections of one thread share.
 #[derive(Debug, Clone)]
-pub struct Shared<S> {
-    side: S,
-    /// What was opened last, for its reader to write over; of one connection at a time.
-    plain: Rc<RefCell<Vec<u8>>>,
-}
+pub struct Shared<S>(S);
 
-impl<S> Shared<S> {
-    fn new(side: S) -> Shared<S> {
-        Shared {
-            side,
-            plain: Rc::default(),
-        }
-    }
+thread_local! {
+    /// What was opened last, for its reader to write over; of one connection at a time.
+    static PLAIN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// TLS on one connection.
@@ -134,10 +125,12 @@ impl<S: Side> Tls<S> {
                         match record {
                             Err(error) => stop = Some(Err(Stop::Broken(error))),
                             Ok(record) => {
-                                let mut plain = self.shared.plain.borrow_mut();
-                                plain.clear();
-                                plain.extend_from_slice(record.payload);
-                                if let Err(violation) = read(&mut plain) {
+                                let read = PLAIN.with_borrow_mut(|plain| {
+                                    plain.clear();
+                                    plain.extend_from_slice(record.payload);
+                                    read(plain)
+                                });
+                                if let Err(violation) = read {
                                     stop = Some(Err(Stop::Reader(violation)));
                                 }
                             }
@@ -216,7 +209,7 @@ impl<S: Side> Tls<S> {
 
     /// Notes why nothing more can be opened.
     fn broken(&mut self, error: &Error) -> Violation {
-        self.complaint = self.shared.side.complaint(error);
+        self.complaint = self.shared.0.complaint(error);
         match error {
             Error::InvalidMessage(InvalidMessage::InvalidContentType) if !self.is_answered => {
                 Violation::NoHandshake
@@ -277,7 +270,7 @@ impl<S: Side> Filter for Tls<S> {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), Violation> {
-        let connection = self.shared.side.connection();
+        let connection = self.shared.0.connection();
         self.partial.clear();
         (self.is_ready, self.is_ended, self.is_answered) = (false, false, false);
         (self.is_dead, self.is_closed) = (false, false);

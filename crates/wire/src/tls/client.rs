@@ -95,7 +95,7 @@ impl Security {
         if self.resume {
             config.resumption = Resumption::in_memory_sessions(SERVERS);
         }
-        Shared::new(Client {
+        Shared(Client {
             config: Arc::new(config),
             name: self.name.clone(),
         })

@@ -35,7 +35,7 @@ impl Credentials {
 
     /// What the connections of one thread share.
     pub fn of_thread(self: &Arc<Credentials>) -> Shared<Server> {
-        Shared::new(Server(Arc::clone(self)))
+        Shared(Server(Arc::clone(self)))
     }
 }
 
