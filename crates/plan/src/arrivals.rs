@@ -70,7 +70,7 @@ pub(crate) trait Process {
         self.words()
     }
 
-    /// The process at a rate that does not change.
+    /// The process at a rate that does not change: itself, if its rate does not. Where it is not, the load has no steady state to wait for.
     fn steady(&self) -> Arrivals;
 
     /// The index of dispersion of the number of its arrivals in a span of time, or in whole periods: variance by mean.
@@ -104,7 +104,7 @@ fn typed(span: Nanos) -> String {
 /// How `--arrivals` names a process.
 struct Form {
     name: &'static str,
-    /// Its settings, as the help writes them behind the name; empty where it has none.
+    /// Its settings, as a refusal writes them behind the name; empty where it has none.
     settings: &'static str,
     /// Such settings.
     example: &'static str,
