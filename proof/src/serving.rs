@@ -14,7 +14,7 @@ use response::Response;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -188,11 +188,19 @@ impl Bare {
     /// # Errors
     /// It cannot be started, or does not print where it listens.
     pub fn responder(command: &[String]) -> Result<(Bare, SocketAddr)> {
-        let responder = Bare::start(Command::new(&command[0]).args(&command[1..]))?;
+        let mut start = Command::new(&command[0]);
+        // What it has to say is told where it does not listen, and no part of a table.
+        let mut responder = Bare::start(start.args(&command[1..]).stderr(Stdio::piped()))?;
         let line = responder.line.trim();
         let at = line.strip_prefix("listening on ").unwrap_or(line);
-        let at = at.strip_suffix(" (https)").unwrap_or(at).parse();
-        let at = at.with_context(|| format!("`{}` does not print where it listens", command[0]))?;
+        let Ok(at) = at.strip_suffix(" (https)").unwrap_or(at).parse() else {
+            let _ = responder.child.kill(); // it may have ended by itself
+            let (mut why, complaint) = (String::new(), responder.child.stderr.take());
+            complaint
+                .map(|mut it| it.read_to_string(&mut why))
+                .transpose()?;
+            bail!("`{}` does not print where it listens: {why}", command[0]);
+        };
         Ok((responder, at))
     }
 }

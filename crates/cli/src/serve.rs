@@ -141,7 +141,7 @@ Examples:
   weigh serve                                      built-in resources on 127.0.0.1:8080
   weigh serve ~/site --listen 0.0.0.0:80 --listen '[::]:80' --log access.log
   weigh serve /srv/site --listen '[::]:80' --user www-data --header 'Cache-Control: max-age=60'
-  weigh serve --tls self-signed --listen 127.0.0.1:8443            then: weigh run https://127.0.0.1:8443/hello --insecure
+  weigh serve --tls self-signed                    then: weigh https://127.0.0.1:8080/hello --insecure
   weigh serve site --admin 127.0.0.1:9090          then: curl 127.0.0.1:9090/metrics
   curl -i 127.0.0.1:8080/nop.gif
 

@@ -4,8 +4,8 @@
 //! the owner hears of a connection's first bytes when the handshake is over, so that the time limit for a first request covers both.
 //!
 //! Of a batch of records the part counts as taken that the socket has of its sealed bytes, the whole when it has all of them. What is not
-//! taken yet is offered again by the owner, as [`Ring::send`] asks of it, and is not sealed a second time. Beyond one batch nothing is held for a connection, but
-//! what came in the same moment as the end of a handshake, for an owner that does not want to read yet.
+//! taken yet is offered again by the owner, as [`Ring::send`] asks of it, and is not sealed a second time. Beyond one batch nothing is
+//! held for a connection, but what came in the same moment as the end of a handshake, for an owner that does not want to read yet.
 
 use kernel::files::File;
 use kernel::{

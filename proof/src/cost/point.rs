@@ -142,6 +142,7 @@ impl Point {
             "yardstick": self.subject.yardstick,
             "connections": load.connections,
             "close": load.close,
+            "tls": load.tls,
             "depth": load.depth,
             "body": load.body,
             "exchanges": load.exchanges,
