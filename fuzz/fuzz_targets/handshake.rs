@@ -245,7 +245,10 @@ fn turned_caller(turns: &[u8], piece: usize) {
         }
         sent += bytes.len();
         let is_alive = accepted.take(&mut bytes, piece);
-        assert!(said.starts_with(&accepted.read), "no client has sealed that");
+        assert!(
+            said.starts_with(&accepted.read),
+            "no client has sealed that"
+        );
         if is_alive && accepted.filter.is_ready() {
             accepted.filter.seal(RESPONSE, &mut accepted.out).unwrap();
         }
