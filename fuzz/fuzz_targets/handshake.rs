@@ -13,7 +13,7 @@ use std::io::{IoSlice, Read, Write};
 use std::sync::{Arc, LazyLock};
 use wire::tls::{Credentials, Security, Server, Settings, Tls, Trust};
 use wire::{
-    Connection, Ending, ExchangeId, Filter, Head, Opening, Sink, Source, Stack, Violation, Visitor,
+    Connection, Ending, ExchangeId, Filter, Head, Method, Opening, Sink, Source, Stack, Violation, Visitor,
 };
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -42,7 +42,10 @@ static STACK: LazyLock<Stack> = LazyLock::new(|| {
         identity: None,
         resume: true,
     };
-    Stack::secured(Security::new(&settings).unwrap())
+    Stack {
+        security: Some(Security::new(&settings).unwrap()),
+        ..Stack::default()
+    }
 });
 
 #[derive(Default)]
@@ -151,7 +154,7 @@ fn turned<'p, C: Connection<'p>>(client: &mut C, turns: &[u8], piece: usize) {
                 Opening {
                     head,
                     body,
-                    is_head: false,
+                    method: Method::Other,
                 },
             );
             asked += 1;

@@ -121,14 +121,12 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
     let mut text = report::plan_text(plan, &output::look(Detail::Full));
     if let Some(endpoint) = plan.target.endpoints.first() {
         let job = engine::Job::new(plan.clone(), endpoint.clone())?;
-        let (head, body) = job
-            .first_requests(0, 1)
-            .pop()
-            .context("there is no request")?;
+        let first = job.first_requests(0, 1).pop();
+        let first = first.context("there is no request")?;
         text.push_str("\nthe first request\n");
-        text.push_str(&quoted("> ", &head));
-        if !body.is_empty() {
-            let length = units::bytes(body.len() as u64);
+        text.push_str(&quoted("> ", first.head.bytes()));
+        if !first.body.is_empty() {
+            let length = units::bytes(first.body.len() as u64);
             text.push_str(&format!("  and a body of {length}\n"));
         }
     }

@@ -2,14 +2,13 @@
 
 use crate::busy_poll::busy_poll;
 use crate::lines;
-use plan::template::Filling;
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
 use record::{BusyPoll, Requested};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
-use wire::{Opening, Security, SecuritySettings, Source, Stack, Trust};
+use wire::{Dialect, Encoded, Method, Security, SecuritySettings, Stack, Trust};
 
 /// Why a plan could not be made ready.
 #[derive(Debug, Error)]
@@ -67,17 +66,21 @@ impl Job {
             Requests::Listed(requests) => requests.iter().map(|each| (each.clone(), 1)).collect(),
             Requests::File { path, common } => lines::held(path, common, &plan.target),
         };
-        let prepared = prepared(&plan, &listed)?;
+        let protocol = &plan.protocol;
+        let stack = Stack {
+            dialect: Dialect {
+                version: wire::Version::minor(protocol.version.minor()),
+                keepalive: protocol.keepalive && protocol.requests_per_connection != Some(1),
+            },
+            security: plan.security.as_ref().map(secured).transpose()?,
+        };
+        let prepared = prepared(&plan, &stack, &listed)?;
         let named = listed.iter().take(Requested::MOST);
         let labels = named.map(|(request, _)| request.label(plan.secrets()));
         let labels = labels.collect();
         let expected = plan.expect.body.as_ref().map(|body| read(&body.path));
         let expected = expected.transpose()?;
-        let is_long = |each: &Prepared| !each.body.is_empty() || each.head.len() > SEGMENT;
-        let stack = match &plan.security {
-            None => Stack::default(),
-            Some(security) => Stack::secured(secured(security)?),
-        };
+        let is_long = |each: &Prepared| !each.body.is_empty() || each.head.bytes().len() > SEGMENT;
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
             busy_poll: busy_poll(&plan, &endpoint),
@@ -183,18 +186,23 @@ impl RequestIndex {
     }
 }
 
-/// A listed request as bytes, encoded once.
+/// A listed request, encoded once.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
-    pub(crate) head: Vec<u8>,
+    pub(crate) head: Encoded,
     pub(crate) body: Arc<[u8]>,
-    pub(crate) is_head: bool,
-    pub(crate) template: Option<Template>,
+    pub(crate) method: Method,
+    /// The request where it has holes, which are filled for each exchange.
+    pub(crate) template: Option<Arc<Request>>,
     pub(crate) request_index: RequestIndex,
 }
 
 /// The requests of `listed` in the order in which they are sent, each as often as its weight says.
-fn prepared(plan: &Plan, listed: &[(Request, u32)]) -> Result<Vec<Prepared>, JobError> {
+fn prepared(
+    plan: &Plan,
+    stack: &Stack,
+    listed: &[(Request, u32)],
+) -> Result<Vec<Prepared>, JobError> {
     let mut each: Vec<Prepared> = Vec::new();
     for (place, (request, _)) in listed.iter().enumerate() {
         let bytes = match each.last() {
@@ -203,10 +211,10 @@ fn prepared(plan: &Plan, listed: &[(Request, u32)]) -> Result<Vec<Prepared>, Job
         };
         let length = request.body.as_ref().map(|_| bytes.len() as u64);
         each.push(Prepared {
-            head: encode(request, plan, length),
+            head: stack.encode(&asked(request, &request.path, plan, length)),
             body: bytes,
-            is_head: request.method == "HEAD",
-            template: request.is_template().then(|| Template::new(request, plan)),
+            method: Method::named(&request.method),
+            template: request.is_template().then(|| Arc::new(request.clone())),
             request_index: RequestIndex::new(place, listed.len() > 1, request.is_template()),
         });
     }
@@ -228,74 +236,19 @@ fn turns(weights: &[u32]) -> Vec<usize> {
     turns.into_iter().map(|(_, place)| place).collect()
 }
 
-/// Where the holes of a request are: the head is `before` + path + `after` (+ Content-Length) + blank line.
-#[derive(Debug, Clone)]
-pub(crate) struct Template {
-    before: Vec<u8>,
-    path: Vec<u8>,
-    after: Vec<u8>,
-    has_body: bool,
-}
-
-impl Prepared {
-    /// The request, to be sent as it is.
-    #[inline]
-    pub(crate) fn opening(&self) -> Opening<'_> {
-        Opening {
-            head: Source::Shared(&self.head),
-            body: Source::Shared(&self.body),
-            is_head: self.is_head,
-        }
-    }
-}
-
-/// The head of `request` with Content-Length, where there is a `length`.
-pub(crate) fn encode(request: &Request, plan: &Plan, length: Option<u64>) -> Vec<u8> {
-    let mut head = Vec::new();
-    let encoder = wire::Request {
+/// What `request` asks for at `path`, with a body of this `length`, if it has one.
+pub(crate) fn asked<'a>(
+    request: &'a Request,
+    path: &'a str,
+    plan: &'a Plan,
+    length: Option<u64>,
+) -> wire::Request<'a> {
+    wire::Request {
         method: &request.method,
-        path: &request.path,
+        path,
         authority: &plan.target.authority,
-        version: wire::Version::minor(plan.protocol.version.minor()),
         headers: &request.headers,
         body_length: length,
-        keepalive: plan.protocol.keepalive && plan.protocol.requests_per_connection != Some(1),
-    };
-    encoder.encode(&mut head);
-    head
-}
-
-impl Template {
-    fn new(request: &Request, plan: &Plan) -> Template {
-        let head = encode(request, plan, None);
-        let path_at = request.method.len() + 1;
-        let after_at = path_at + request.path.len();
-        Template {
-            before: head[..path_at].to_vec(),
-            path: head[path_at..after_at].to_vec(),
-            after: head[after_at..head.len() - 2].to_vec(),
-            has_body: request.body.is_some(),
-        }
-    }
-
-    /// Writes the head and the body of one exchange.
-    pub(crate) fn render(
-        &self,
-        body: &[u8],
-        filling: Filling,
-        head_out: &mut Vec<u8>,
-        body_out: &mut Vec<u8>,
-    ) {
-        use std::io::Write;
-        plan::template::render(body, filling, body_out);
-        head_out.extend_from_slice(&self.before);
-        plan::template::render(&self.path, filling, head_out);
-        head_out.extend_from_slice(&self.after);
-        if self.has_body {
-            write!(head_out, "Content-Length: {}\r\n", body_out.len())
-                .expect("writing to a Vec cannot fail");
-        }
-        head_out.extend_from_slice(b"\r\n");
     }
 }
 
@@ -359,34 +312,5 @@ mod tests {
             [0, 1, 2].map(|place| many.iter().filter(|each| **each == place).count()),
             [1000, 1, 999]
         );
-    }
-
-    #[test]
-    fn a_template_counts_its_own_bodys_length() {
-        let request = Request {
-            method: "POST".into(),
-            path: "/a?id={seq}".into(),
-            headers: vec![("X-Id".into(), "{seq}".into())],
-            body: Some(Body::Text("n={seq}".into())),
-        };
-        let plan = Plan::example("127.0.0.1:80".parse().unwrap());
-        let template = Template::new(&request, &plan);
-        let (mut head, mut body) = (Vec::new(), Vec::new());
-        let filling = Filling {
-            seq: 1234,
-            seed: 1,
-            popularity: None,
-        };
-        template.render(b"n={seq}", filling, &mut head, &mut body);
-        let head = String::from_utf8(head).unwrap();
-        assert!(
-            head.starts_with("POST /a?id=1234 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"),
-            "{head}"
-        );
-        assert!(
-            head.ends_with("X-Id: {seq}\r\nContent-Length: 6\r\n\r\n"),
-            "{head}"
-        );
-        assert_eq!(body, b"n=1234");
     }
 }

@@ -44,5 +44,6 @@ pub use barrier::{Barrier, Progress, StartSignal, SyncPoint};
 pub use busy_poll::busy_poll;
 pub use job::{Job, JobError};
 pub use probe::{PROBED, ProbeError, Shown, Unexpected, probe};
+pub use request_source::FirstRequest;
 pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round};
 pub use thread::{Lane, SliceLength, SliceShare, Thread, ThreadResult, lane};

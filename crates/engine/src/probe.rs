@@ -4,6 +4,7 @@
 //! away: the bytes of both sides.
 
 use crate::job::{Job, JobError};
+use crate::request_source::FirstRequest;
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Event, Ring, Token};
 use plan::url::ENCRYPTED;
@@ -257,7 +258,7 @@ pub fn probe<R: Ring>(
 struct Exchanges<'a, R> {
     prober: Prober<'a, R>,
     begun: Instant,
-    requests: Vec<(Vec<u8>, Vec<u8>)>,
+    requests: Vec<FirstRequest>,
 }
 
 impl<'a, R: Ring> Visitor<'a> for Exchanges<'_, R> {
@@ -287,11 +288,11 @@ impl<R: Ring> Prober<'_, R> {
         &mut self,
         shared: &C::Shared,
         mut begun: Instant,
-        requests: Vec<(Vec<u8>, Vec<u8>)>,
+        requests: Vec<FirstRequest>,
     ) -> Result<Vec<Shown>, String> {
         let limit = self.ring.now() + self.job.plan.timeouts.exchange * 2;
         let mut shown = Vec::new();
-        for (head, body) in requests {
+        for request in requests {
             let is_over = self.ring.now() >= limit || self.stop.load(Ordering::Relaxed);
             begun = if shown.is_empty() {
                 begun
@@ -310,7 +311,7 @@ impl<R: Ring> Prober<'_, R> {
                     false => break,
                 }
             }
-            let mut one = self.exchange(connection, head, body);
+            let mut one = self.exchange(connection, request);
             one.took = self.ring.now() - begun;
             shown.push(one);
             self.ring.close(SOCKET, Closing::Reset);
@@ -397,14 +398,14 @@ impl<R: Ring> Prober<'_, R> {
     fn exchange<'c, C: Connection<'c>>(
         &mut self,
         mut connection: C,
-        head: Vec<u8>,
-        body: Vec<u8>,
+        request: FirstRequest,
     ) -> Shown {
         let timeout = self.job.plan.timeouts.exchange;
+        let head = connection.head_of(&request.head).to_vec();
         let mut transcript = Transcript {
             shown: Shown {
                 request_head: head.clone(),
-                request_body: body.clone(),
+                request_body: request.body.clone(),
                 handshake: connection.handshake(),
                 ..Shown::default()
             },
@@ -414,9 +415,9 @@ impl<R: Ring> Prober<'_, R> {
             first_bytes: Vec::new(),
         };
         let opening = Opening {
-            is_head: head.starts_with(b"HEAD "),
             head: Source::Own(head),
-            body: Source::Own(body),
+            body: Source::Own(request.body),
+            method: request.method,
         };
         connection.open(ExchangeId(0), opening);
         let deadline = self.ring.now() + timeout;

@@ -3,21 +3,45 @@
 use crate::job::{self, Job, Prepared, RequestIndex};
 use crate::lines::Lines;
 use plan::template::{self, Filling};
-use plan::{Body, Ranks, Requests};
+use plan::{Body, Ranks, Request, Requests};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use wire::{Opening, Source};
+use wire::{Encoded, Method, Source};
 
 /// Keeps the draws of places apart from those within a request.
 const PLACES: u64 = 0x706c_6163_6573_2e2e;
 
-/// The next request as bytes, and which of the listed requests it is.
-pub(crate) type NextRequest<'p> = (Opening<'p>, RequestIndex);
+/// A request that is made for one exchange, to be encoded by the connection that it goes to.
+#[derive(Debug)]
+pub(crate) struct Made<'s, 'p> {
+    job: &'p Job,
+    request: Cow<'p, Request>,
+    /// Its path, holes filled.
+    path: &'s str,
+    pub(crate) body: Source<'p>,
+    pub(crate) request_index: RequestIndex,
+}
+
+impl Made<'_, '_> {
+    /// What it asks.
+    pub(crate) fn asked(&self) -> wire::Request<'_> {
+        let length = self.request.body.as_ref();
+        let length = length.map(|_| self.body.bytes().len() as u64);
+        job::asked(&self.request, self.path, &self.job.plan, length)
+    }
+
+    pub(crate) fn method(&self) -> Method {
+        Method::named(&self.request.method)
+    }
+}
 
 /// One thread's way through the plan's requests.
 #[derive(Debug)]
 pub(crate) struct RequestSource<'p> {
     job: &'p Job,
     lines: Option<Lines<'p>>,
+    /// The path of the last request that was made.
+    path: String,
     /// Place of the next listed request, and how far the one after it lies from it.
     place: usize,
     step: usize,
@@ -52,6 +76,7 @@ impl<'p> RequestSource<'p> {
         let mut source = RequestSource {
             job,
             lines,
+            path: String::new(),
             place: thread as usize % many,
             step,
             sharers,
@@ -93,25 +118,40 @@ impl<'p> RequestSource<'p> {
         Some(prepared)
     }
 
-    /// The next request, where its bytes must be made; `spare` is an empty buffer for them. None when there is
-    /// nothing to send any more: a file of requests was emptied during the load.
-    pub(crate) fn next_made(&mut self, spare: Vec<u8>) -> Option<NextRequest<'p>> {
-        let seq = self.seq;
-        if self.lines.is_some() {
-            self.seq += self.stride;
-            return self.next_line(seq, spare);
-        }
-        let prepared = &self.job.prepared[self.place];
-        self.pass();
-        let template = prepared.template.as_ref()?;
-        let (mut head, mut body) = (spare, Vec::new());
-        template.render(&prepared.body, self.filling(seq), &mut head, &mut body);
-        let opening = Opening {
-            head: Source::Own(head),
-            body: Source::Own(body),
-            is_head: prepared.is_head,
+    /// The next request, where it must be made. None when there is nothing to send any more: a file of requests was emptied
+    /// during the load.
+    pub(crate) fn next_made(&mut self) -> Option<Made<'_, 'p>> {
+        let (job, filling) = (self.job, self.filling(self.seq));
+        let (request, body, request_index) = match &mut self.lines {
+            Some(lines) => {
+                self.seq += self.stride;
+                (Cow::Owned(lines.next()?), None, RequestIndex::UNLISTED)
+            }
+            None => {
+                let prepared = &job.prepared[self.place];
+                self.pass();
+                let request = prepared.template.as_deref()?;
+                let body = Some(&prepared.body[..]).filter(|body| !body.is_empty());
+                (Cow::Borrowed(request), body, prepared.request_index)
+            }
         };
-        Some((opening, prepared.request_index))
+        let body = match (&request.body, body) {
+            (None, _) => Source::EMPTY,
+            (Some(Body::File { .. }), None) => Source::Shared(&job.common_body),
+            (Some(Body::Text(text)), None) => filled(text.as_bytes(), filling),
+            (Some(_), Some(template)) => filled(template, filling),
+        };
+        let mut path = std::mem::take(&mut self.path).into_bytes();
+        path.clear();
+        template::render(request.path.as_bytes(), filling, &mut path);
+        self.path = String::from_utf8(path).expect("holes are filled with ASCII");
+        Some(Made {
+            job,
+            request,
+            path: &self.path,
+            body,
+            request_index,
+        })
     }
 
     /// Goes on to the next place in the list, and to the next number.
@@ -140,39 +180,29 @@ impl<'p> RequestSource<'p> {
             false => self.place - many,
         };
     }
+}
 
-    #[cold]
-    fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Option<NextRequest<'p>> {
-        let (job, filling) = (self.job, self.filling(seq));
-        let mut request = self.lines.as_mut()?.next()?;
-        if template::has_holes(&request.path) {
-            let mut path = spare;
-            template::render(request.path.as_bytes(), filling, &mut path);
-            request.path = String::from_utf8(path).expect("holes are filled with ASCII");
-        }
-        let body = match &request.body {
-            None => Source::EMPTY,
-            Some(Body::File { .. }) => Source::Shared(&job.common_body),
-            Some(Body::Text(text)) => {
-                let mut body = Vec::new();
-                template::render(text.as_bytes(), filling, &mut body);
-                Source::Own(body)
-            }
-        };
-        let length = request.body.as_ref().map(|_| body.bytes().len() as u64);
-        let opening = Opening {
-            head: Source::Own(job::encode(&request, &job.plan, length)),
-            body,
-            is_head: request.method == "HEAD",
-        };
-        Some((opening, RequestIndex::UNLISTED))
-    }
+/// A body with its holes filled.
+fn filled<'p>(template: &[u8], filling: Filling) -> Source<'p> {
+    let mut body = Vec::new();
+    template::render(template, filling, &mut body);
+    Source::Own(body)
+}
+
+/// A request as it would be sent first.
+#[derive(Debug)]
+pub struct FirstRequest {
+    /// Its head.
+    pub head: Encoded,
+    /// Its body; empty where it has none.
+    pub body: Vec<u8>,
+    pub(crate) method: Method,
 }
 
 impl Job {
     /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on: each listed request once,
     /// in the order of the list, whatever its weight. Empty when the file of requests holds none.
-    pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub fn first_requests(&self, seq: u64, most: usize) -> Vec<FirstRequest> {
         let mut source = RequestSource::new(self, 0, 1, seq);
         let turns = self.prepared.iter().enumerate().rev();
         let firsts: BTreeMap<_, _> = turns
@@ -185,13 +215,19 @@ impl Job {
         let next = |turn| {
             source.place = turn;
             match source.next_prepared(|_| true) {
-                Some(prepared) => Some(prepared.opening()),
-                None => source.next_made(Vec::new()).map(|(opening, _)| opening),
+                Some(prepared) => Some(FirstRequest {
+                    head: prepared.head.clone(),
+                    body: prepared.body.to_vec(),
+                    method: prepared.method,
+                }),
+                None => source.next_made().map(|made| FirstRequest {
+                    head: self.stack.encode(&made.asked()),
+                    body: made.body.bytes().to_vec(),
+                    method: made.method(),
+                }),
             }
         };
-        let requests = turns.into_iter().take(most).map_while(next);
-        let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
-        bytes.collect()
+        turns.into_iter().take(most).map_while(next).collect()
     }
 }
 
@@ -238,5 +274,32 @@ mod tests {
             places(8, 1, None).into_values().collect::<Vec<_>>(),
             [0, 1, 2, 3, 0, 1, 2, 3]
         );
+    }
+
+    #[test]
+    fn a_made_request_counts_its_own_bodys_length() {
+        let request = Request {
+            method: "POST".into(),
+            path: "/a?id={seq}".into(),
+            headers: vec![("X-Id".into(), "{seq}".into())],
+            body: Some(Body::Text("n={seq}".into())),
+        };
+        let plan = Plan {
+            requests: Requests::Listed(vec![request]),
+            ..Plan::example("127.0.0.1:80".parse().unwrap())
+        };
+        let endpoint = plan.target.endpoints[0].clone();
+        let job = Job::new(plan, endpoint).unwrap();
+        let first = job.first_requests(1234, 1).pop().unwrap();
+        let head = String::from_utf8(first.head.bytes().to_vec()).unwrap();
+        assert!(
+            head.starts_with("POST /a?id=1234 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"),
+            "{head}"
+        );
+        assert!(
+            head.contains("\r\nContent-Length: 6\r\n") && head.ends_with("X-Id: {seq}\r\n\r\n"),
+            "{head}"
+        );
+        assert_eq!(first.body, b"n=1234");
     }
 }

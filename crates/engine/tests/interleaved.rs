@@ -11,7 +11,10 @@ use std::io::IoSlice;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, ExchangeId, Head, Message, Opening, Scope, Sink, Step, Violation};
+use wire::{
+    Connection, Dialect, Encoded, Ending, ExchangeId, Head, Method, Opening, Request, Scope, Sink,
+    Step, Violation,
+};
 
 const MS: Nanos = Nanos::from_millis(1);
 
@@ -137,6 +140,14 @@ impl<'p> Connection<'p> for Interleaved {
         self.most - self.streams.len() as u32
     }
 
+    fn head_of<'e>(&self, encoded: &'e Encoded) -> &'e [u8] {
+        encoded.bytes()
+    }
+
+    fn encode(&self, request: &Request<'_>, out: &mut Vec<u8>) {
+        Dialect::default().encode(request, out);
+    }
+
     fn open(&mut self, id: ExchangeId, opening: Opening<'p>) {
         assert!(self.capacity() > 0);
         let number = self.next;
@@ -156,7 +167,7 @@ impl<'p> Connection<'p> for Interleaved {
         false
     }
 
-    fn open_sent(&mut self, _: ExchangeId, _: u64, _: bool) {
+    fn open_sent(&mut self, _: ExchangeId, _: u64, _: Method) {
         unreachable!("nothing is sent unframed")
     }
 
@@ -178,7 +189,7 @@ impl<'p> Connection<'p> for Interleaved {
         }
     }
 
-    fn take_unanswered(&mut self, _: usize) -> VecDeque<Message<'p>> {
+    fn take_unanswered(&mut self, _: usize) -> VecDeque<Opening<'p>> {
         VecDeque::new()
     }
 

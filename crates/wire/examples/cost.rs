@@ -8,7 +8,7 @@
 //! The difference of the two counts by 10,000 is one exchange, without the process's start.
 //!
 //! `client`: opened, sent, and its response received whole. `same`: the response's head is the last one again; `dated`:
-//! only its Date has changed; `fresh`: it must be parsed.
+//! only its Date has changed; `few`: it is one of eight; `fresh`: it must be parsed.
 //!
 //! `server`: a request received whole, and told to a sink that does nothing. `same`: its head is the last one again;
 //! `few`: one of eight; `path`: its target is new and its header lines are the last ones again; `fresh`: both are new.
@@ -19,10 +19,9 @@ use std::io::IoSlice;
 use std::ops::ControlFlow;
 use wire::http1::Client;
 use wire::http1::{RequestCache, RequestHead, Server, ServerSink};
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source};
+use wire::{Connection, Dialect, Ending, ExchangeId, Head, Method, Opening, Request, Sink, Source};
 
-const USAGE: &str =
-    "usage: cost client same|dated|fresh TIMES, or cost server|browser same|few|path|fresh TIMES";
+const USAGE: &str = "usage: cost client same|dated|few|fresh TIMES, or cost server|browser same|few|path|fresh TIMES";
 
 const RESPONSE: &str = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 06:20:22 GMT\r\n\
     Content-Type: text/html\r\nContent-Length: 100\r\nLast-Modified: Fri, 20 Nov 2026 06:00:00 GMT\r\n\
@@ -86,25 +85,27 @@ fn main() {
 
 fn exchanges(mode: &str, times: usize) -> usize {
     let same = [RESPONSE, &"x".repeat(100)].concat();
-    let other = match mode {
-        "same" => same.clone(),
-        "dated" => same.replace("06:20:22", "06:20:23"),
-        "fresh" => same.replace("691eaf00", "691eaf01"),
+    let numbered = |number| same.replace("691eaf00", &format!("691eaf{number:02}"));
+    let responses: Vec<String> = match mode {
+        "same" => vec![same],
+        "dated" => vec![same.replace("06:20:22", "06:20:23"), same],
+        "few" => (0..8).map(numbered).collect(),
+        "fresh" => (0..100).map(numbered).collect(),
         _ => panic!("{USAGE}"),
     };
     let mut head = Vec::new();
-    Request {
+    let request = Request {
         path: "/100.html",
         authority: "127.0.0.1:8080",
         ..Request::default()
-    }
-    .encode(&mut head);
+    };
+    Dialect::default().encode(&request, &mut head);
     let (mut connection, mut count) = (Client::http1(1), Count(0));
-    for response in [&same, &other].into_iter().cycle().take(times) {
+    for response in responses.iter().cycle().take(times) {
         let opening = Opening {
             head: Source::Shared(black_box(&head)),
             body: Source::EMPTY,
-            is_head: false,
+            method: Method::Idempotent,
         };
         connection.open(ExchangeId(0), opening);
         let mut slices = [IoSlice::new(&[]); 2];

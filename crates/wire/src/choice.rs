@@ -1,8 +1,8 @@
 //! Which connections there are: a protocol, and what lies between it and the socket.
 
-use crate::http1::Client;
+use crate::http1::{Client, Dialect, Shared};
 use crate::tls::{self, Security, Tls};
-use crate::{Connection, Filtered};
+use crate::{Connection, Encoded, Filtered, Request};
 
 /// What is done with connections of whatever kind is chosen. (A function could not be handed over: it would have to be
 /// generic over the kind.)
@@ -14,23 +14,26 @@ pub trait Visitor<'p> {
     fn visit<C: Connection<'p> + 'p>(self, shared: C::Shared) -> Self::Output;
 }
 
-/// The connections that a plan wants.
+/// The connections that a plan wants: plain ones that are kept, unless told otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct Stack {
-    security: Option<Security>,
+    /// How HTTP/1 is spoken on them.
+    pub dialect: Dialect,
+    /// How they are secured, if they are.
+    pub security: Option<Security>,
 }
 
 impl Stack {
-    /// Connections that are secured so.
-    pub fn secured(security: Security) -> Stack {
-        Stack {
-            security: Some(security),
-        }
+    /// Encodes `request` as each protocol wants it that these connections may speak.
+    pub fn encode(&self, request: &Request<'_>) -> Encoded {
+        let mut http1 = Vec::new();
+        self.dialect.encode(request, &mut http1);
+        Encoded { http1 }
     }
 
     /// Calls `visitor` with the kind of connections that these are, and with what those of one thread share, which is new.
     pub fn choose<'p, V: Visitor<'p>>(&self, visitor: V) -> V::Output {
-        let plain = Default::default();
+        let plain = Shared::new(self.dialect);
         match &self.security {
             None => visitor.visit::<Client<'p>>(plain),
             Some(security) => visitor

@@ -2,7 +2,7 @@
 //!
 //! A connection owns no socket and reads no clock: its caller takes the stamps, in the [`Sink`]'s methods.
 
-use crate::{Message, Step, Violation};
+use crate::{Encoded, Method, Request, Step, Violation};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -37,12 +37,12 @@ pub struct ExchangeId(pub u32);
 /// A request to be sent, and what must be known of it to read its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening<'p> {
-    /// The encoded head, blank line included; not empty.
+    /// The head as its connection encodes it, by [`Connection::head_of`] or [`Connection::encode`]; not empty.
     pub head: Source<'p>,
     /// The body, or [`Source::EMPTY`].
     pub body: Source<'p>,
-    /// The method is HEAD: its answer has no body, whatever it says.
-    pub is_head: bool,
+    /// What is known of its method.
+    pub method: Method,
 }
 
 /// What the final response's head says, as far as the connection had to find out anyway.
@@ -157,6 +157,12 @@ pub trait Connection<'p>: std::fmt::Debug {
     /// How many exchanges may be opened now; zero once the connection is going to close.
     fn capacity(&self) -> u32;
 
+    /// The head of `encoded` as it goes out on this connection.
+    fn head_of<'e>(&self, encoded: &'e Encoded) -> &'e [u8];
+
+    /// Appends the head of `request` to `out` as it goes out on this connection: for one that is made for a single exchange.
+    fn encode(&self, request: &Request<'_>, out: &mut Vec<u8>);
+
     /// Opens an exchange, called `id`: queues its request.
     ///
     /// # Panics
@@ -167,11 +173,11 @@ pub trait Connection<'p>: std::fmt::Debug {
     /// may go to the socket without being queued, see [`Connection::open_sent`].
     fn takes_one(&self) -> bool;
 
-    /// Opens an exchange whose request the socket has taken already, all of it: `length` bytes; `is_head` as in [`Opening`].
+    /// Opens an exchange whose request the socket has taken already, all of it: `length` bytes.
     ///
     /// # Panics
     /// [`Connection::takes_one`] is not true.
-    fn open_sent(&mut self, id: ExchangeId, length: u64, is_head: bool);
+    fn open_sent(&mut self, id: ExchangeId, length: u64, method: Method);
 
     /// Fills `slices` from the front with what is to be sent, and returns how many it filled. Two slices hold one
     /// request; with fewer slices than parts the rest is offered next time.
@@ -186,7 +192,7 @@ pub trait Connection<'p>: std::fmt::Debug {
 
     /// The requests of the last `number` exchanges that were opened, the oldest first: those that were told as
     /// [`Sink::unanswered`]. Only a connection with pipelining has any.
-    fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>>;
+    fn take_unanswered(&mut self, number: usize) -> VecDeque<Opening<'p>>;
 
     /// Whether something is left to be sent.
     fn has_outgoing(&self) -> bool;

@@ -5,7 +5,8 @@
 //! told as sent when the socket has taken the whole record: of a part of one the peer can read nothing.
 
 use crate::{
-    Connection, Ending, ExchangeId, Handshake, Head, Message, Opening, Scope, Sink, Violation,
+    Connection, Encoded, Ending, ExchangeId, Handshake, Head, Method, Opening, Request, Scope,
+    Sink, Violation,
 };
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -194,6 +195,14 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
         }
     }
 
+    fn head_of<'e>(&self, encoded: &'e Encoded) -> &'e [u8] {
+        self.inner.head_of(encoded)
+    }
+
+    fn encode(&self, request: &Request<'_>, out: &mut Vec<u8>) {
+        self.inner.encode(request, out);
+    }
+
     fn open(&mut self, id: ExchangeId, opening: Opening<'p>) {
         assert!(
             self.capacity() > 0,
@@ -207,7 +216,7 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
         false
     }
 
-    fn open_sent(&mut self, _: ExchangeId, _: u64, _: bool) {
+    fn open_sent(&mut self, _: ExchangeId, _: u64, _: Method) {
         panic!("an exchange is opened sent where the connection takes one");
     }
 
@@ -243,7 +252,7 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
         }
     }
 
-    fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
+    fn take_unanswered(&mut self, number: usize) -> VecDeque<Opening<'p>> {
         self.inner.take_unanswered(number)
     }
 

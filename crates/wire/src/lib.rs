@@ -5,7 +5,7 @@
 //! and asks what to send; stamps, timeouts and blame are the caller's.
 //!
 //! ```
-//! use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source};
+//! use wire::{Connection, Ending, ExchangeId, Head, Method, Opening, Request, Sink, Source};
 //!
 //! #[derive(Default)]
 //! struct Seen { status: u16, body: Vec<u8>, ok: bool }
@@ -18,10 +18,11 @@
 //! }
 //!
 //! let mut head = Vec::new();
-//! Request { path: "/hello", authority: "example.org", ..Request::default() }.encode(&mut head);
+//! let request = Request { path: "/hello", authority: "example.org", ..Request::default() };
+//! wire::http1::Dialect::default().encode(&request, &mut head);
 //!
 //! let mut connection = wire::http1::Client::http1(1);
-//! connection.open(ExchangeId(0), Opening { head: Source::Shared(&head), body: Source::EMPTY, is_head: false });
+//! connection.open(ExchangeId(0), Opening { head: Source::Shared(&head), body: Source::EMPTY, method: Method::Idempotent });
 //! let mut slices = [std::io::IoSlice::new(&[]); 2];
 //! assert_eq!(connection.outgoing(&mut slices), 1);
 //! assert_eq!(&*slices[0], &head[..]);
@@ -47,8 +48,8 @@ pub use connection::{
     Connection, Ending, ExchangeId, Handshake, Head, Opening, Scope, Sink, Source,
 };
 pub use filter::{Filter, Filtered, RECORD};
-pub use http1::{Client as Usual, HeadCache, Message};
+pub use http1::{Client as Usual, Dialect, Version};
 pub use inline_deque::InlineDeque;
-pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid};
+pub use request::{DEFAULT_HEADERS, Encoded, Method, Request, header_is_valid};
 pub use tls::{Security, Settings as SecuritySettings, Trust};
 pub use violation::{Step, Violation, is_encrypted};

@@ -1,48 +1,13 @@
-//! Requests as bytes.
-//!
-//! Encoded once per plan and shared by all exchanges, so plainness counts here and speed does not. Nothing is added
-//! that the defaults' table does not show, and a header of the user's replaces the default of the same name.
+//! What is asked, whatever the protocol that asks it.
 
-use std::fmt;
-
-/// The versions of HTTP/1.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Version {
-    /// HTTP/1.0: a connection carries one exchange, unless both sides say keep-alive.
-    Http10,
-    /// HTTP/1.1: a connection is kept, unless one side says close.
-    #[default]
-    Http11,
-}
-
-impl Version {
-    /// The version whose number behind the point is this one, or the last before it.
-    pub fn minor(number: u8) -> Version {
-        match number {
-            0 => Version::Http10,
-            _ => Version::Http11,
-        }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Version::Http10 => "HTTP/1.0",
-            Version::Http11 => "HTTP/1.1",
-        })
-    }
-}
-
-/// The headers that are sent unless the user gives one of the same name, in this order, after Host and before
-/// Content-Length (when there is a body) and Connection (`close` for 1.1 without keep-alive, `keep-alive` for
-/// 1.0 with).
+/// The headers that are sent unless the user gives one of the same name.
 pub const DEFAULT_HEADERS: [(&str, &str); 2] = [
     ("User-Agent", concat!("weigh/", env!("CARGO_PKG_VERSION"))),
     ("Accept", "*/*"),
 ];
 
-/// What is asked, as far as the head tells it.
+/// What is asked, as far as the head tells it. Nothing is added to it that [`DEFAULT_HEADERS`] does not show or the protocol needs, and
+/// a header of the user's replaces the default of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The method, a token (RFC 9110 §5.6.2).
@@ -51,76 +16,66 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The host, with its port unless that is the scheme's own.
     pub authority: &'a str,
-    /// The version to ask with.
-    pub version: Version,
     /// Further headers, in this order after the defaults; see [`header_is_valid`]. A Content-Length or
     /// Transfer-Encoding among them is the caller's to refuse.
     pub headers: &'a [(String, String)],
     /// The body's length; none is no body and no Content-Length.
     pub body_length: Option<u64>,
-    /// Ask for the connection to be kept.
-    pub keepalive: bool,
 }
 
 impl Default for Request<'_> {
-    /// `GET /` of HTTP/1.1 with keep-alive, for an empty authority.
+    /// `GET /` without a body, for an empty authority.
     fn default() -> Self {
         Request {
             method: "GET",
             path: "/",
             authority: "",
-            version: Version::Http11,
             headers: &[],
             body_length: None,
-            keepalive: true,
         }
     }
 }
 
-impl Request<'_> {
-    /// Appends the head to `out`: request line, Host, defaults, the user's headers, blank line.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(
-            format!("{} {} {}\r\n", self.method, self.path, self.version).as_bytes(),
-        );
-        self.default_line("Host", self.authority, out);
-        for (name, value) in DEFAULT_HEADERS {
-            self.default_line(name, value, out);
+/// What must be known of a request's method.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// HEAD: the response has no body, whatever it says.
+    Head,
+    /// The request may be sent again although the server may have acted on it (RFC 9110 §9.2.2).
+    Idempotent,
+    /// Neither is known of it.
+    #[default]
+    Other,
+}
+
+impl Method {
+    /// What is known of the method with this name.
+    pub fn named(name: &str) -> Method {
+        match name {
+            "HEAD" => Method::Head,
+            "GET" | "OPTIONS" | "PUT" | "DELETE" | "TRACE" => Method::Idempotent,
+            _ => Method::Other,
         }
-        if let Some(length) = self.body_length {
-            self.default_line("Content-Length", &length.to_string(), out);
-        }
-        match (self.version, self.keepalive) {
-            (Version::Http11, false) => self.default_line("Connection", "close", out),
-            (Version::Http10, true) => self.default_line("Connection", "keep-alive", out),
-            (Version::Http11, true) | (Version::Http10, false) => {}
-        }
-        let host_first = |name: &str| name.eq_ignore_ascii_case("host");
-        for (name, value) in self.headers.iter().filter(|(name, _)| !host_first(name)) {
-            line(name, value, out);
-        }
-        out.extend_from_slice(b"\r\n");
     }
 
-    /// The default, or the user's header instead of it: in its place for Host, else later among the user's own.
-    fn default_line(&self, name: &str, value: &str, out: &mut Vec<u8>) {
-        let mut replaced = self
-            .headers
-            .iter()
-            .filter(|(given, _)| given.eq_ignore_ascii_case(name))
-            .peekable();
-        if replaced.peek().is_none() {
-            line(name, value, out);
-        } else if name == "Host" {
-            replaced.for_each(|(name, value)| line(name, value, out));
-        }
+    /// Whether a request may be sent again although the server may have acted on it.
+    pub fn is_idempotent(self) -> bool {
+        self != Method::Other
     }
 }
 
-/// Appends one header line to `out`.
-pub(crate) fn line(name: &str, value: &str, out: &mut Vec<u8>) {
-    for part in [name, ": ", value, "\r\n"] {
-        out.extend_from_slice(part.as_bytes());
+/// A request's head as each protocol wants it that its connections may speak: encoded once, for all exchanges that send it. A
+/// connection picks its own by [`Connection::head_of`](crate::Connection::head_of).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// Blank line included.
+    pub(crate) http1: Vec<u8>,
+}
+
+impl Encoded {
+    /// The bytes of the longest form, which is the one to be shown.
+    pub fn bytes(&self) -> &[u8] {
+        &self.http1
     }
 }
 

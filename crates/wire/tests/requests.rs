@@ -4,13 +4,23 @@ mod oracle;
 
 use oracle::server::listen;
 use wire::http1::Response;
-use wire::{Request, Version, header_is_valid};
+use wire::{Dialect, Request, Version, header_is_valid};
 
 const AGENT: &str = concat!("User-Agent: weigh/", env!("CARGO_PKG_VERSION"), "⏎");
 
+/// HTTP/1.1 without keep-alive.
+const CLOSING: Dialect = Dialect {
+    version: Version::Http11,
+    keepalive: false,
+};
+
 fn encoded(request: &Request<'_>) -> String {
+    encoded_in(Dialect::default(), request)
+}
+
+fn encoded_in(dialect: Dialect, request: &Request<'_>) -> String {
     let mut out = b"before".to_vec();
-    request.encode(&mut out);
+    dialect.encode(request, &mut out);
     let text = String::from_utf8(out)
         .expect("the head is text")
         .replace("\r\n", "⏎");
@@ -42,11 +52,7 @@ fn a_plain_request_has_host_and_the_defaults() {
 #[test]
 fn the_connection_header_says_what_the_version_does_not() {
     let connection = |version, keepalive| {
-        let text = encoded(&Request {
-            version,
-            keepalive,
-            ..Request::default()
-        });
+        let text = encoded_in(Dialect { version, keepalive }, &Request::default());
         text.split('⏎')
             .find(|line| line.starts_with("Connection"))
             .map(str::to_owned)
@@ -95,12 +101,12 @@ fn a_users_header_replaces_the_default_of_its_name() {
     assert_eq!(encoded(&request), expected);
     let given = headers(&[("connection", "keep-alive")]);
     let request = Request {
-        keepalive: false,
         headers: &given,
         ..Request::default()
     };
-    assert!(encoded(&request).ends_with("⏎connection: keep-alive⏎⏎"));
-    assert!(!encoded(&request).contains("close"));
+    let text = encoded_in(CLOSING, &request);
+    assert!(text.ends_with("⏎connection: keep-alive⏎⏎"), "{text}");
+    assert!(!text.contains("close"), "{text}");
 }
 
 #[test]
@@ -137,24 +143,20 @@ fn our_server_reads_what_our_client_asks() {
         headers: &given,
         ..Request::default()
     };
-    plain.encode(&mut out);
-    Request {
+    let put = Request {
         method: "PUT",
         body_length: Some(2),
         ..plain
-    }
-    .encode(&mut out);
-    out.extend_from_slice(b"hi");
-    Request {
+    };
+    let old = Dialect {
         version: Version::Http10,
-        ..plain
-    }
-    .encode(&mut out);
-    Request {
-        keepalive: false,
-        ..plain
-    }
-    .encode(&mut out);
+        ..Dialect::default()
+    };
+    Dialect::default().encode(&plain, &mut out);
+    Dialect::default().encode(&put, &mut out);
+    out.extend_from_slice(b"hi");
+    old.encode(&plain, &mut out);
+    CLOSING.encode(&plain, &mut out);
     let expected =
         "[GET /x HTTP/1.1] [PUT /x HTTP/1.1 'hi'] [GET /x HTTP/1.0] [GET /x HTTP/1.1 close]";
     assert_eq!(listen(&[&out]).0, expected);

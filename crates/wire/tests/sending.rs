@@ -5,7 +5,7 @@ mod oracle;
 use oracle::client::Witness;
 use std::io::IoSlice;
 use wire::http1::Client;
-use wire::{Connection, Ending, ExchangeId, Opening, Source, Step, Violation};
+use wire::{Connection, Ending, ExchangeId, Method, Opening, Source, Step, Violation};
 
 const NONE: &[u8] = b"HTTP/1.1 204 None\r\n\r\n";
 const OK: Result<(), Violation> = Ok(());
@@ -14,7 +14,7 @@ fn opening(head: &'static str, body: &'static str) -> Opening<'static> {
     Opening {
         head: Source::Shared(head.as_bytes()),
         body: Source::Shared(body.as_bytes()),
-        is_head: false,
+        method: Method::named(head.split(' ').next().unwrap()),
     }
 }
 
@@ -234,7 +234,11 @@ fn unanswered(sent: usize, pieces: &[&[u8]], is_end: bool) -> Vec<String> {
     let unanswered = connection.take_unanswered(3);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let shown = unanswered.iter().map(|message| {
-        let mark = if message.is_idempotent() { "" } else { "!" };
+        let mark = if message.method.is_idempotent() {
+            ""
+        } else {
+            "!"
+        };
         format!(
             "{mark}{}{}",
             text(message.head.bytes()),

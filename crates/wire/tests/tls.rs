@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::tls::{Security, Settings, Trust};
 use wire::{
-    Connection, Ending, ExchangeId, Handshake, Head, Opening, Sink, Source, Stack, Violation,
-    Visitor,
+    Connection, Ending, ExchangeId, Handshake, Head, Method, Opening, Sink, Source, Stack,
+    Violation, Visitor,
 };
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -63,6 +63,14 @@ impl Authority {
             identity: None,
             resume: true,
         }
+    }
+}
+
+/// HTTP/1.1 secured so.
+fn secured(security: Security) -> Stack {
+    Stack {
+        security: Some(security),
+        ..Stack::default()
     }
 }
 
@@ -133,7 +141,7 @@ impl Meeting {
     }
 
     fn hold(self, settings: &Settings) -> Vec<Met> {
-        Stack::secured(Security::new(settings).unwrap()).choose(self)
+        secured(Security::new(settings).unwrap()).choose(self)
     }
 
     fn met(self, settings: &Settings) -> Met {
@@ -258,7 +266,7 @@ fn opening() -> Opening<'static> {
     Opening {
         head: Source::Shared(REQUEST),
         body: Source::EMPTY,
-        is_head: false,
+        method: Method::Other,
     }
 }
 
@@ -466,7 +474,7 @@ impl<'p> Visitor<'p> for Instead {
 fn who_speaks_no_tls_or_an_old_one_is_told_so() {
     let said = |instead| {
         let security = Security::new(&Authority::new().trust()).unwrap();
-        Stack::secured(security).choose(Instead(instead))
+        secured(security).choose(Instead(instead))
     };
     let (violation, words) = said(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(violation, Violation::NoHandshake);

@@ -3,7 +3,7 @@
 
 use super::{BATCH, Thread};
 use crate::exchanges::Flight;
-use crate::job::RequestIndex;
+use crate::job::{Prepared, RequestIndex};
 use crate::recorder::{Cut, Delivered};
 use crate::slot::{Pending, Slot, State, count_sent};
 use crate::verdict;
@@ -11,7 +11,7 @@ use kernel::{Errno, Ring, Token};
 use record::Blame;
 use std::io::IoSlice;
 use units::Instant;
-use wire::{Connection, Opening, Violation};
+use wire::{Connection, Opening, Source, Violation};
 
 /// Whether nothing is under way on the slot's connection, and nothing can be.
 fn slot_is_over<'p, C: Connection<'p>>(slot: &Slot<C>) -> bool {
@@ -133,21 +133,20 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         };
         let sent_at = self.ring.now();
         self.clock = sent_at;
-        let answer = self
-            .ring
-            .send(Token(index), &[IoSlice::new(&bodyless.head)]);
-        if answer != Ok(bodyless.head.len()) {
-            self.open_with(index, pending, bodyless.opening(), bodyless.request_index);
-            self.note_send(index, bodyless.head.len(), answer, sent_at);
+        let slot = &mut self.slots[index as usize];
+        let head = slot.connection.head_of(&bodyless.head);
+        let answer = self.ring.send(Token(index), &[IoSlice::new(head)]);
+        if answer != Ok(head.len()) {
+            self.open_prepared(index, pending, bodyless);
+            self.note_send(index, head.len(), answer, sent_at);
             return;
         }
-        let slot = &mut self.slots[index as usize];
         slot.opened += 1;
         let mut flight = Flight::new(pending, bodyless.request_index);
         flight.exchange.sent = sent_at;
         let id = self.exchanges.open(flight);
-        let length = bodyless.head.len() as u64;
-        slot.connection.open_sent(id, length, bodyless.is_head);
+        let length = head.len() as u64;
+        slot.connection.open_sent(id, length, bodyless.method);
         count_sent(&mut self.recorder.sent, pending.belongs);
     }
 
@@ -166,19 +165,38 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     #[inline]
     pub(super) fn open_exchange(&mut self, index: u32, pending: Pending) {
         match self.request_source.next_prepared(|_| true) {
-            Some(next) => self.open_with(index, pending, next.opening(), next.request_index),
+            Some(next) => self.open_prepared(index, pending, next),
             None => self.open_made(index, pending),
         }
+    }
+
+    #[inline(always)]
+    fn open_prepared(&mut self, index: u32, pending: Pending, request: &'p Prepared) {
+        let connection = &self.slots[index as usize].connection;
+        let opening = Opening {
+            head: Source::Shared(connection.head_of(&request.head)),
+            body: Source::Shared(&request.body),
+            method: request.method,
+        };
+        self.open_with(index, pending, opening, request.request_index);
     }
 
     /// The same for a request whose bytes must be made. (Apart, because what may be either is carried through memory.)
     #[cold]
     fn open_made(&mut self, index: u32, pending: Pending) {
-        let spare = self.slots[index as usize].connection.spare();
-        match self.request_source.next_made(spare) {
-            Some((opening, which)) => self.open_with(index, pending, opening, which),
-            None => self.run_dry(pending),
-        }
+        let Some(made) = self.request_source.next_made() else {
+            return self.run_dry(pending);
+        };
+        let connection = &mut self.slots[index as usize].connection;
+        let mut head = connection.spare();
+        connection.encode(&made.asked(), &mut head);
+        let (method, which) = (made.method(), made.request_index);
+        let opening = Opening {
+            head: Source::Own(head),
+            body: made.body,
+            method,
+        };
+        self.open_with(index, pending, opening, which);
     }
 
     /// Always inlined: what is known of `opening` where this is called makes most of it go away.

@@ -9,13 +9,13 @@ use crate::recorder::Cut;
 use crate::slot::State;
 use kernel::Ring;
 use std::collections::VecDeque;
-use wire::{Connection, Ending, ExchangeId, Message, Opening, Step, Violation};
+use wire::{Connection, Ending, ExchangeId, Opening, Step, Violation};
 
 /// An exchange that waits for another connection.
 #[derive(Debug)]
 pub(super) struct Resend<'p> {
     id: ExchangeId,
-    message: Message<'p>,
+    request: Opening<'p>,
 }
 
 impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
@@ -24,13 +24,13 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     pub(super) fn keep_unanswered(&mut self, index: u32) {
         let behind = std::mem::take(&mut self.recorder.behind);
         let connection = &mut self.slots[index as usize].connection;
-        let messages = connection.take_unanswered(behind.len());
-        debug_assert_eq!(messages.len(), behind.len(), "each has its request");
-        for ((id, ending), message) in behind.into_iter().zip(messages) {
+        let requests = connection.take_unanswered(behind.len());
+        debug_assert_eq!(requests.len(), behind.len(), "each has its request");
+        for ((id, ending), request) in behind.into_iter().zip(requests) {
             let flight = &mut self.exchanges[id];
             let is_sent = flight.exchange.is_sent();
             // Not twice.
-            let may_be_sent = !is_sent || flight.sent_before == 0 && message.is_idempotent();
+            let may_be_sent = !is_sent || flight.sent_before == 0 && request.method.is_idempotent();
             if !may_be_sent {
                 self.give_up(id, ending, Cut::Behind);
                 continue;
@@ -40,7 +40,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             }
             flight.sent_before += ending.sent;
             let waiting = self.resends.entry(index).or_default();
-            waiting.push_back(Resend { id, message });
+            waiting.push_back(Resend { id, request });
         }
     }
 
@@ -61,15 +61,10 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         };
         let slot = &mut self.slots[index as usize];
         while slot.has_room(self.exchanges_per_connection)
-            && let Some(Resend { id, message }) = waiting.pop_front()
+            && let Some(Resend { id, request }) = waiting.pop_front()
         {
             slot.opened += 1;
-            let opening = Opening {
-                is_head: message.head.bytes().starts_with(b"HEAD "),
-                head: message.head,
-                body: message.body,
-            };
-            slot.connection.open(id, opening);
+            slot.connection.open(id, request);
         }
         if !waiting.is_empty() {
             self.resends.insert(index, waiting);

@@ -30,10 +30,12 @@
 
 use super::chunked::{Chunked, Decoded, front};
 use super::head_cache::HeadCache;
-use super::outbox::{Message, Outbox};
+use super::outbox::Outbox;
+use super::request::Dialect;
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
 use crate::{
-    Connection, Ending, ExchangeId, Head, InlineDeque, Opening, Scope, Sink, Step, Violation,
+    Connection, Encoded, Ending, ExchangeId, Head, InlineDeque, Method, Opening, Request, Scope,
+    Sink, Step, Violation,
 };
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -56,7 +58,6 @@ struct Awaited {
     id: ExchangeId,
     /// Bytes of its request.
     length: u64,
-    /// Its method is HEAD.
     is_head: bool,
 }
 
@@ -93,16 +94,34 @@ pub struct Client<'p> {
     /// An incomplete head.
     partial: Vec<u8>,
     outbox: Outbox<'p>,
+    dialect: Dialect,
+}
+
+/// What the connections of one thread share: how they ask, and the heads that any of them has read.
+#[derive(Debug, Clone, Default)]
+pub struct Shared {
+    dialect: Dialect,
+    heads: HeadCache,
+}
+
+impl Shared {
+    /// Returns what connections share that ask so; no head was read yet.
+    pub fn new(dialect: Dialect) -> Shared {
+        Shared {
+            dialect,
+            heads: HeadCache::default(),
+        }
+    }
 }
 
 impl<'p> Client<'p> {
     /// Returns a new HTTP/1.x connection on which at most `pipeline` exchanges (at least one) may be open at a time.
     pub fn http1(pipeline: u32) -> Self {
-        Client::http1_sharing(pipeline, &HeadCache::default())
+        Client::http1_sharing(pipeline, &Shared::default())
     }
 
-    /// Returns the same, recognising heads that any of the connections has read that share `heads`.
-    pub fn http1_sharing(pipeline: u32, heads: &HeadCache) -> Self {
+    /// Returns the same for a thread's connections, which recognise heads that any of them has read.
+    fn http1_sharing(pipeline: u32, shared: &Shared) -> Self {
         assert!(pipeline > 0, "a connection carries at least one exchange");
         Client {
             awaited: InlineDeque::default(),
@@ -113,7 +132,8 @@ impl<'p> Client<'p> {
             withdrawn: 0,
             withdrawn_sent: 0,
             closing: false,
-            heads: heads.clone(),
+            heads: shared.heads.clone(),
+            dialect: shared.dialect,
             partial: Vec::new(),
             outbox: match pipeline {
                 1 => Outbox::default(),
@@ -135,7 +155,7 @@ impl<'p> Client<'p> {
     }
 
     /// The straight line through [`Client::receive_pieces`] for what happens nearly always: one exchange is open, and
-    /// all of its response comes at once, under a head that was read before. Says whether that was so.
+    /// all of its response comes at once, under the head that was read last. Says whether that was so.
     #[inline]
     fn receive_whole(&mut self, input: &[u8], sink: &mut impl Sink) -> bool {
         let is_fresh =
@@ -150,7 +170,7 @@ impl<'p> Client<'p> {
         if !self.outbox.is_empty() {
             return false;
         }
-        let Some((facts, length)) = self.heads.recall(input) else {
+        let Some((facts, length)) = self.heads.recall_last(input) else {
             return false;
         };
         let (raw, body) = input.split_at(length);
@@ -444,9 +464,9 @@ impl<'p> Client<'p> {
 }
 
 impl<'p> Connection<'p> for Client<'p> {
-    type Shared = HeadCache;
+    type Shared = Shared;
 
-    fn sharing(most: u32, shared: &HeadCache) -> Self {
+    fn sharing(most: u32, shared: &Shared) -> Self {
         Client::http1_sharing(most, shared)
     }
 
@@ -476,6 +496,15 @@ impl<'p> Connection<'p> for Client<'p> {
         }
     }
 
+    #[inline]
+    fn head_of<'e>(&self, encoded: &'e Encoded) -> &'e [u8] {
+        &encoded.http1
+    }
+
+    fn encode(&self, request: &Request<'_>, out: &mut Vec<u8>) {
+        self.dialect.encode(request, out);
+    }
+
     // Always inlined: where the request is a shared one, that is known to the caller.
     #[inline(always)]
     fn open(&mut self, id: ExchangeId, opening: Opening<'p>) {
@@ -484,13 +513,12 @@ impl<'p> Connection<'p> for Client<'p> {
             "an exchange is opened where there is capacity"
         );
         assert!(!opening.head.bytes().is_empty(), "a request has a head");
-        let length = opening.head.bytes().len() + opening.body.bytes().len();
         self.awaited.push_back(Awaited {
             id,
-            length: length as u64,
-            is_head: opening.is_head,
+            length: opening.len() as u64,
+            is_head: opening.method == Method::Head,
         });
-        self.outbox.push(opening.head, opening.body);
+        self.outbox.push(opening);
     }
 
     #[inline]
@@ -500,7 +528,7 @@ impl<'p> Connection<'p> for Client<'p> {
 
     // Always inlined: it is a handful of stores.
     #[inline(always)]
-    fn open_sent(&mut self, id: ExchangeId, length: u64, is_head: bool) {
+    fn open_sent(&mut self, id: ExchangeId, length: u64, method: Method) {
         assert!(
             self.takes_one(),
             "an exchange is opened where there is capacity"
@@ -508,7 +536,7 @@ impl<'p> Connection<'p> for Client<'p> {
         self.awaited.push_back(Awaited {
             id,
             length,
-            is_head,
+            is_head: method == Method::Head,
         });
         self.begun = 1;
     }
@@ -534,7 +562,7 @@ impl<'p> Connection<'p> for Client<'p> {
         }
     }
 
-    fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
+    fn take_unanswered(&mut self, number: usize) -> VecDeque<Opening<'p>> {
         self.outbox.forget(number);
         self.outbox.take_kept()
     }

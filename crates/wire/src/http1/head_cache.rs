@@ -14,57 +14,111 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// How many requests' heads are remembered: what one page of a site asks for, and few enough that looking through them
-/// in vain costs little beside parsing.
+/// How many heads are remembered: what one page of a site asks for, and few enough that looking through them in vain
+/// costs little beside parsing.
 const PLACES: usize = 8;
 
 /// Longer heads are parsed every time.
 const LIMIT: usize = 1024;
 
-/// The last head that was read on any of the connections that share it.
+/// The responses' heads that were read last on any of the connections that share it.
 ///
 /// The connections of one thread share one: it stays in the nearest cache, where a thousand of their own would not.
 #[derive(Debug, Clone, Default)]
-pub struct HeadCache(Rc<RefCell<CachedHead>>);
+pub(crate) struct HeadCache(Rc<RefCell<CachedHeads>>);
 
 impl HeadCache {
-    /// Returns the meaning and the length of the head at the front of `input`, if it is the one that was read last.
+    /// Returns the meaning and the length of the head at the front of `input`, if it is the very one that was read last.
     #[inline]
-    pub(crate) fn recall(&self, input: &[u8]) -> Option<(Facts, usize)> {
-        let mut cached = self.0.borrow_mut();
-        let length = cached.bytes.len();
+    pub(crate) fn recall_last(&self, input: &[u8]) -> Option<(Facts, usize)> {
+        let heads = self.0.borrow();
+        let length = heads.last.bytes.len();
         let head = input.get(..length)?;
-        if length > 0 && (head == cached.bytes || cached.differs_in_date_only(head)) {
-            Some((cached.facts, length))
+        if length > 0 && head == heads.last.bytes {
+            Some((heads.last.facts, length))
         } else {
             None
         }
     }
 
+    /// The same if it is one of those that were read last, whatever its Date; it is the last one then.
+    #[inline(never)]
+    pub(crate) fn recall(&self, input: &[u8]) -> Option<(Facts, usize)> {
+        let heads = &mut *self.0.borrow_mut();
+        if !heads.last.is_front_but_for_date(input) {
+            let is_it = |each: &mut CachedHead| {
+                eight(input, each.marked) == each.eight && each.is_front_but_for_date(input)
+            };
+            let place = heads.others.iter_mut().position(is_it)?;
+            std::mem::swap(&mut heads.last, &mut heads.others[place]);
+        }
+        Some((heads.last.facts, heads.last.bytes.len()))
+    }
+
     /// Remembers a head that was parsed at the front of `input`.
     pub(crate) fn learn(&self, input: &[u8], parsed: &ParsedResponse) {
-        let mut cached = self.0.borrow_mut();
-        cached.bytes.clear();
-        if parsed.length <= LIMIT {
-            cached.bytes.extend_from_slice(&input[..parsed.length]);
-            cached.facts = parsed.facts;
-            cached.date = parsed.date.clone();
+        if parsed.length > LIMIT {
+            return;
         }
+        let heads = &mut *self.0.borrow_mut();
+        let before = heads.oldest;
+        std::mem::swap(&mut heads.last, &mut heads.others[before]);
+        heads.oldest = (before + 1) % heads.others.len();
+        let before = &heads.others[before];
+        let (eights, _) = input[parsed.date.end..parsed.length].as_chunks::<8>();
+        let (others, _) = before.bytes[before.date.end..].as_chunks::<8>();
+        let differs = eights
+            .iter()
+            .zip(others)
+            .position(|(one, other)| one != other);
+        let last = &mut heads.last;
+        last.bytes.clear();
+        last.bytes.extend_from_slice(&input[..parsed.length]);
+        last.facts = parsed.facts;
+        last.date = parsed.date.clone();
+        last.marked = differs.map_or(parsed.date.end, |place| parsed.date.end + 8 * place);
+        last.eight = eight(&last.bytes, last.marked);
     }
 }
 
-/// What was read last.
+/// What [`HeadCache`] holds.
+#[derive(Debug, Default)]
+struct CachedHeads {
+    /// The one that was found or put here last, which is the likeliest.
+    last: CachedHead,
+    others: [CachedHead; PLACES - 1],
+    /// Which of the others makes room for the next one.
+    oldest: usize,
+}
+
+/// A response's head that was read before.
 #[derive(Debug, Default)]
 struct CachedHead {
+    /// Empty: none.
     bytes: Vec<u8>,
     facts: Facts,
     date: Range<usize>,
+    /// Eight of the bytes, from `marked` on, behind Date: the first that differ from the head that was read before. Other heads mostly
+    /// differ there, too, and it is known without a call.
+    eight: u64,
+    marked: usize,
+}
+
+/// Eight bytes as a number; 0 where there are fewer.
+#[inline]
+fn eight(bytes: &[u8], from: usize) -> u64 {
+    let eight = bytes.get(from..).and_then(<[u8]>::first_chunk);
+    eight.map_or(0, |eight| u64::from_le_bytes(*eight))
 }
 
 impl CachedHead {
-    #[cold]
-    fn differs_in_date_only(&mut self, head: &[u8]) -> bool {
+    /// Whether it is the front of `input` but perhaps for the value of Date, which then is taken over.
+    fn is_front_but_for_date(&mut self, input: &[u8]) -> bool {
         let Range { start, end } = self.date;
+        let length = self.bytes.len();
+        let Some(head) = input.get(..length).filter(|_| length > 0) else {
+            return false;
+        };
         let same = head[..start] == self.bytes[..start]
             && head[end..] == self.bytes[end..]
             && head[start..end]
@@ -278,5 +332,34 @@ mod tests {
             assert_eq!(other.recall(&input), wanted, "{}", input.escape_ascii());
         }
         assert_eq!(HeadCache::default().recall(&first), None);
+    }
+
+    #[test]
+    fn as_many_heads_are_known_as_there_are_places_whatever_their_dates() {
+        let head = |second: usize, length: usize| {
+            format!("HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 06:20:{second:02} GMT\r\nContent-Length: {length}\r\n\r\n")
+                .into_bytes()
+        };
+        let cache = HeadCache::default();
+        let mut seen = |input: &[u8]| {
+            let parsed = parse(input).unwrap().unwrap();
+            let recalled = cache.recall(input);
+            match recalled {
+                Some(recalled) => assert_eq!(recalled, (parsed.facts, input.len())),
+                None => cache.learn(input, &parsed),
+            }
+            recalled.is_some()
+        };
+        let each = 0..PLACES;
+        assert!(each.clone().all(|length| !seen(&head(10, length))));
+        for second in [10, 11, 12] {
+            assert!(each.clone().all(|length| seen(&head(second, length))));
+            assert!(each.clone().rev().all(|length| seen(&head(second, length))));
+        }
+        // One more takes the place of one of them.
+        assert!(!seen(&head(13, PLACES)));
+        assert!(seen(&head(13, PLACES)));
+        let known = each.filter(|&length| cache.recall(&head(13, length)).is_some());
+        assert_eq!(known.count(), PLACES - 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Requests waiting to be sent: borrowed where they are shared, never copied.
 
-use crate::{InlineDeque, Source};
+use crate::{InlineDeque, Opening, Source};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -8,16 +8,7 @@ use std::io::IoSlice;
 const SPARES: usize = 4;
 const SPARE_LIMIT: usize = 64 * 1024;
 
-/// A request as bytes: its head and its body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message<'p> {
-    /// The encoded head, blank line included.
-    pub head: Source<'p>,
-    /// The body, or [`Source::EMPTY`].
-    pub body: Source<'p>,
-}
-
-impl Message<'_> {
+impl Opening<'_> {
     /// Whether it has no body.
     #[inline]
     fn is_bare(&self) -> bool {
@@ -36,17 +27,10 @@ impl Message<'_> {
         [self.head.bytes(), self.body.bytes()]
     }
 
-    /// Bytes of both.
-    #[expect(clippy::len_without_is_empty, reason = "a request has a head")]
-    pub fn len(&self) -> usize {
+    /// Bytes of both parts.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
         self.head.bytes().len() + self.body.bytes().len()
-    }
-
-    /// Whether a client may send it again although the server may have acted on it (RFC 9110 §9.2.2).
-    pub fn is_idempotent(&self) -> bool {
-        const METHODS: [&[u8]; 6] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"];
-        let method = self.head.bytes().split(|&byte| byte == b' ').next();
-        method.is_some_and(|method| METHODS.contains(&method))
     }
 }
 
@@ -54,7 +38,7 @@ impl Message<'_> {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Outbox<'p> {
-    queue: InlineDeque<Message<'p>>,
+    queue: InlineDeque<Opening<'p>>,
     /// How much of the front one is sent.
     offset: usize,
     spares: Vec<Vec<u8>>,
@@ -64,7 +48,7 @@ pub(crate) struct Outbox<'p> {
 
 #[derive(Debug, Default)]
 struct Kept<'p> {
-    messages: VecDeque<Message<'p>>,
+    messages: VecDeque<Opening<'p>>,
     /// Whether those that are still queued are not to be kept any more.
     is_closed: bool,
 }
@@ -99,8 +83,8 @@ impl<'p> Outbox<'p> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, head: Source<'p>, body: Source<'p>) {
-        self.queue.push_back(Message { head, body });
+    pub(crate) fn push(&mut self, request: Opening<'p>) {
+        self.queue.push_back(request);
     }
 
     #[inline]
@@ -118,7 +102,7 @@ impl<'p> Outbox<'p> {
     fn slices_of_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut skip = self.offset;
         let mut filled = 0;
-        for part in self.queue.iter().flat_map(Message::parts) {
+        for part in self.queue.iter().flat_map(Opening::parts) {
             if skip >= part.len() {
                 skip -= part.len();
             } else if let Some(slice) = slices.get_mut(filled) {
@@ -137,7 +121,7 @@ impl<'p> Outbox<'p> {
     #[inline(always)]
     pub(crate) fn sent(&mut self, bytes: usize) -> u32 {
         let whole =
-            |message: &Message<'_>| message.is_bare() && message.head.bytes().len() == bytes;
+            |message: &Opening<'_>| message.is_bare() && message.head.bytes().len() == bytes;
         if self.offset == 0 && self.queue.only().is_some_and(whole) {
             self.pop();
             return 1;
@@ -171,7 +155,7 @@ impl<'p> Outbox<'p> {
     fn pop(&mut self) {
         if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.is_closed) {
             kept.messages.extend(self.queue.pop_front());
-        } else if self.queue.front().is_some_and(Message::is_shared) {
+        } else if self.queue.front().is_some_and(Opening::is_shared) {
             self.queue.drop_front();
         } else if let Some(message) = self.queue.pop_front() {
             self.recycle(message);
@@ -205,7 +189,7 @@ impl<'p> Outbox<'p> {
     }
 
     /// Takes all that are kept, the oldest first, and keeps again what is sent from now on.
-    pub(crate) fn take_kept(&mut self) -> VecDeque<Message<'p>> {
+    pub(crate) fn take_kept(&mut self) -> VecDeque<Opening<'p>> {
         let kept = self.kept.as_mut().map(|kept| std::mem::take(&mut **kept));
         kept.unwrap_or_default().messages
     }
@@ -215,7 +199,7 @@ impl<'p> Outbox<'p> {
     }
 
     #[inline(never)]
-    fn recycle(&mut self, message: Message<'p>) {
+    fn recycle(&mut self, message: Opening<'p>) {
         for source in [message.head, message.body] {
             if let Source::Own(mut buffer) = source
                 && self.spares.len() < SPARES

@@ -1,8 +1,8 @@
 //! Responses as bytes: the heads a server answers with.
 
+use super::Version;
 use super::refusal::Refusal;
-use crate::Version;
-use crate::request::line;
+use super::request::line;
 
 /// What a client that expects it is sent before its body is read.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -72,7 +72,7 @@ impl Refusal {
     }
 }
 
-fn digits(number: u64, out: &mut Vec<u8>) {
+pub(super) fn digits(number: u64, out: &mut Vec<u8>) {
     if number >= 10 {
         digits(number / 10, out);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use wire::http1::Client;
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Step, Violation};
+use wire::{Connection, Ending, ExchangeId, Head, Method, Opening, Sink, Source, Step, Violation};
 
 /// What a connection told of one exchange.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -148,7 +148,10 @@ pub fn converse_on(connection: &mut Client<'_>, script: &str, pieces: &[&[u8]]) 
         let opening = Opening {
             head: Source::Shared(b"GET / HTTP/1.1\r\n\r\n"),
             body: Source::EMPTY,
-            is_head: method == 'H',
+            method: match method {
+                'H' => Method::Head,
+                _ => Method::Other,
+            },
         };
         connection.open(ExchangeId(number), opening);
         let mut begun = Vec::new();

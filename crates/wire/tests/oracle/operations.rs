@@ -6,7 +6,7 @@
 use super::client::Witness;
 use std::io::IoSlice;
 use wire::http1::Client;
-use wire::{Connection, ExchangeId, Opening, Source, Violation};
+use wire::{Connection, ExchangeId, Method, Opening, Source, Violation};
 
 /// Pieces of responses from which conversations are put together.
 const PHRASES: [&[u8]; 16] = [
@@ -99,7 +99,7 @@ fn open<'p>(connection: &mut Client<'p>, model: &mut Model, kind: u8) {
     let opening = Opening {
         head,
         body,
-        is_head: kind & 1 == 1,
+        method: [Method::Other, Method::Head][usize::from(kind & 1)],
     };
     connection.open(ExchangeId(model.opened), opening);
     model.requests.push((length, 0));
