@@ -2,7 +2,7 @@
 //!
 //! A record's names (`status_4xx`) are for scripts and tables; a finding is a sentence.
 
-use record::{Kind, Tally};
+use record::{Fault, Kind, Step, Tally};
 use units::count;
 
 /// The kinds that satisfy `wanted` with their numbers of requests, over all steps and blames; the largest first.
@@ -55,26 +55,10 @@ pub(crate) fn is_answer(kind: Kind) -> bool {
 
 /// Whether a connection ended with it: not where a whole answer came, where there was none yet, and where another
 /// exchange's fault had ended it already.
-pub(crate) fn ends_a_connection(kind: Kind) -> bool {
-    let had_none = matches!(
-        kind,
-        Kind::NeverSent
-            | Kind::ConnectRefused
-            | Kind::ConnectTimeout
-            | Kind::ConnectUnreachable
-            | Kind::ConnectReset
-            | Kind::ConnectOther
-            | Kind::OutOfPorts
-            | Kind::OutOfDescriptors
-            | Kind::OutOfMemory
-            | Kind::HandshakeTimeout
-            | Kind::Alert
-            | Kind::Certificate
-            | Kind::NoHandshake
-            | Kind::BadHandshake
-            | Kind::ClosedInHandshake
-    );
-    !had_none && !is_answer(kind) && !matches!(kind, Kind::Abandoned | Kind::TimeoutBehind)
+pub(crate) fn ends_a_connection(fault: Fault) -> bool {
+    let had_none = matches!(fault.step, Step::Queue | Step::Connect | Step::Handshake);
+    let is_anothers = matches!(fault.kind, Kind::Abandoned | Kind::TimeoutBehind);
+    !had_none && !is_answer(fault.kind) && !is_anothers
 }
 
 #[cfg(test)]

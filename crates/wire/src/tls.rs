@@ -214,8 +214,8 @@ impl<S: Side> Tls<S> {
             Error::InvalidMessage(InvalidMessage::InvalidContentType) if !self.is_answered => {
                 Violation::NoHandshake
             }
-            _ if self.is_ready => Violation::BadRecord,
             Error::AlertReceived(_) => Violation::Alert,
+            _ if self.is_ready => Violation::BadRecord,
             Error::InvalidCertificate(_)
             | Error::NoCertificatesPresented
             | Error::UnsupportedNameType => Violation::Certificate,

@@ -58,7 +58,7 @@ pub enum Violation {
     ClosedInBody,
     /// Bytes that answer nothing: before the request, after the response's end, or a body where there is none.
     UnexpectedBytes,
-    /// The peer ended the handshake with an alert.
+    /// The peer ended the handshake, or the connection after it, with an alert.
     Alert,
     /// The peer's certificate is not accepted.
     Certificate,
@@ -68,7 +68,7 @@ pub enum Violation {
     BadHandshake,
     /// The connection was closed in good order within the handshake.
     ClosedInHandshake,
-    /// What came after the handshake could not be opened: a malformed or forged record, or an alert.
+    /// What came after the handshake could not be opened: a malformed or forged record, or one that has no place there.
     BadRecord,
     /// The connection was closed without the word that nothing more would come, so that what was read may be cut off.
     CutOff,

@@ -440,7 +440,7 @@ fn who_must_show_a_certificate_and_has_none_is_told_so() {
     };
     // In TLS 1.3 the handshake is over for the client before the server has looked.
     let met = Meeting::with(config(&BOTH[1..])).met(&authority.trust());
-    assert_eq!(met.failed, Some(Violation::BadRecord), "{met:?}");
+    assert_eq!(met.failed, Some(Violation::Alert), "{met:?}");
     assert!(met.complaint.unwrap().contains("--cert"));
     let met = Meeting::with(config(&BOTH[..1])).met(&authority.trust());
     fails(&met, Violation::Alert, "--cert");

@@ -168,9 +168,7 @@ fn again(evidence: &Evidence<'_>, plan: &Plan, planned: u32) -> Option<Finding> 
     if !may_stay_open || opened < enough.saturating_mul(AGAIN) {
         return None;
     }
-    let by_faults = tally
-        .faults
-        .count(|fault| reasons::ends_a_connection(fault.kind));
+    let by_faults = tally.faults.count(reasons::ends_a_connection);
     let by_strays = tally.strays.total();
     let (why, remedy) = if by_strays > (opened - enough) / 2 {
         (

@@ -65,7 +65,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
 
     #[cold]
     fn violated(&mut self, index: u32, violation: Violation, broken: bool) {
-        if !broken && violation == Violation::BadRecord {
+        if !broken && matches!(violation, Violation::BadRecord | Violation::Alert) {
             // The server ended an idle connection, if not in good order.
             self.recorder.tally.connects.lost_idle += 1;
         } else if !broken {

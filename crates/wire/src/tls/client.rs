@@ -282,7 +282,7 @@ fn complaint(error: &Error, name: &ServerName<'_>) -> Option<String> {
             }
             AlertDescription::UnrecognisedName => format!("it knows no site called {name}"),
             alert => format!(
-                "it refused the handshake with the alert {}",
+                "it ended TLS with the alert {}",
                 alert.as_str().unwrap_or("of an unknown number")
             ),
         },
