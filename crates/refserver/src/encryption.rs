@@ -40,9 +40,7 @@ impl Encryption {
     pub fn new(certificate: &Certificate, listen: &[Address]) -> Result<Encryption, ServeError> {
         let (chain, key) = match certificate {
             Certificate::Files { chain, key } => files(chain, key)?,
-            Certificate::SelfSigned => made(listen).map_err(|error| {
-                ServeError::new(format!("no certificate could be made: {error}"))
-            })?,
+            Certificate::SelfSigned => made(listen)?,
         };
         let credentials = Credentials::new(&chain, &key).map_err(ServeError::new)?;
         Ok(Encryption {
@@ -64,6 +62,16 @@ impl Encryption {
         replaced.map_err(ServeError::new)
     }
 
+    /// Shows another certificate from now on, made and signed by itself: what clients met before they do not know.
+    ///
+    /// # Errors
+    /// None could be made; what was shown is shown on.
+    pub fn change(&self) -> Result<(), ServeError> {
+        let (chain, key) = made(&[])?;
+        let replaced = self.credentials.replace(&chain, &key);
+        replaced.map_err(ServeError::new)
+    }
+
     /// What the threads' connections are secured with.
     pub fn credentials(&self) -> &Arc<Credentials> {
         &self.credentials
@@ -81,7 +89,12 @@ fn files(chain: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), ServeError> {
 }
 
 /// A certificate and its private key, in PEM.
-fn made(listen: &[Address]) -> Result<(Vec<u8>, Vec<u8>), rcgen::Error> {
+fn made(listen: &[Address]) -> Result<(Vec<u8>, Vec<u8>), ServeError> {
+    let made = self_signed(listen);
+    made.map_err(|error| ServeError::new(format!("no certificate could be made: {error}")))
+}
+
+fn self_signed(listen: &[Address]) -> Result<(Vec<u8>, Vec<u8>), rcgen::Error> {
     let ip = |address: &Address| match address {
         Address::Ip(address) if !address.ip().is_unspecified() => Some(address.ip().to_string()),
         _ => None,

@@ -22,6 +22,12 @@ use wire::{Filter, RECORD};
 const BATCH: usize = 4;
 /// The most that waits for the socket: a batch, and what the filter has to say to a peer that does not read it.
 const WAITING_MOST: usize = 2 * BATCH * RECORD;
+/// A record of TLS that no key has sealed (RFC 8446 §5.2).
+const UNSEALED: [u8; 5 + 32] = {
+    let mut record = [0; 5 + 32];
+    (record[0], record[1], record[2], record[4]) = (23, 3, 3, 32);
+    record
+};
 /// What the spare buffer keeps of its size.
 const SPARE: usize = (BATCH + 1) * RECORD;
 
@@ -164,6 +170,34 @@ impl<R: ServerRing, F: Filter> Secured<R, F> {
     /// The ring below, which has the sockets: for what has nothing to do with them.
     pub fn socket_ring(&mut self) -> &mut R {
         &mut self.ring
+    }
+
+    /// Takes a connection's filter away: from now on what is sent and received is what the socket has, and the connection ends
+    /// without a word of the filter's. For servers that test clients.
+    pub fn bare(&mut self, token: Token) {
+        if let Some(link) = self.links.get_mut(token.0 as usize) {
+            *link = None;
+        }
+        self.events.retain(|told| told.token != token);
+        self.fresh = self.fresh.filter(|fresh| *fresh != token);
+    }
+
+    /// Has the filter tell the peer that it sent something wrong, which it did not, and so end. For servers that test clients.
+    pub fn accuse(&mut self, token: Token) {
+        if let Some(link) = link(&mut self.links, token).filter(|link| !link.is_dead) {
+            let mut unsealed = UNSEALED;
+            let _ = link
+                .filter
+                .receive(&mut unsealed, &mut link.outbox, &mut |_| Ok(()));
+            let _ = link.flush(&mut self.ring, token); // what the socket does not take the peer misses
+            link.is_dead = true;
+        }
+    }
+
+    /// Whether nothing lies between a connection and its socket.
+    fn is_bare(&self, token: Token) -> bool {
+        let link = self.links.get(token.0 as usize);
+        link.is_none_or(Option::is_none)
     }
 
     /// Sends what it can of `offered` bytes, of which `fill` appends so many from a place on.
@@ -330,6 +364,9 @@ impl<R: ServerRing, F: Filter> Ring for Secured<R, F> {
     }
 
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        if self.is_bare(token) {
+            return self.ring.send(token, slices);
+        }
         let offered = slices.iter().map(|slice| slice.len()).sum();
         self.send_from(token, offered, |at, length, plain| {
             let mut skip = at;
@@ -386,6 +423,13 @@ impl<R: ServerRing, F: Filter> Ring for Secured<R, F> {
             let Completion { token, event } = self.ring.next()?;
             match event {
                 Event::Incoming | Event::Connected => return Some(Completion { token, event }),
+                _ if self.is_bare(token) => {
+                    self.received.clear();
+                    if event == Event::Received {
+                        self.received.extend_from_slice(self.ring.received());
+                    }
+                    return Some(Completion { token, event });
+                }
                 _ => self.arrive(token, event),
             }
         }

@@ -3,12 +3,14 @@
 //! The loop knows connections, steps and timers; what a request means, when its response is scheduled and what it meets
 //! is decided here, and only numbers, instants and bytes go between the two.
 
-use crate::config::Config;
-use crate::misbehaviour::{self, Chooser, Misbehaviour, RULES_MAX, Trigger};
+use crate::config::{Config, unencrypted};
+use crate::misbehaviour::{self, Chooser, Misbehaviour, RULES_MAX, Rule, Trigger};
 use crate::truth::log::{LogCounts, Record, Writer};
 use crate::truth::{QueryError, Queue, Target, delay, target};
 use kernel::clock;
-use refserver::parts::{Form, Headers, PrebuiltResponses, ResponseKey, choose, date, find};
+use refserver::parts::{
+    Encryption, Form, Headers, PrebuiltResponses, ResponseKey, choose, date, find,
+};
 use std::borrow::Cow;
 use units::Instant;
 use wire::http1::RequestHead;
@@ -58,6 +60,8 @@ pub(crate) struct Behaviour {
     pub(crate) wrong: u64,
     /// Where every request is written down.
     pub(crate) writer: Option<Writer>,
+    /// The certificate that connections are shown.
+    pub(crate) encryption: Option<Encryption>,
 }
 
 impl Behaviour {
@@ -82,6 +86,7 @@ impl Behaviour {
             nameless: 0,
             wrong: 0,
             writer: None,
+            encryption: None,
             config,
         }
     }
@@ -109,9 +114,8 @@ impl Behaviour {
             _ => find(ANSWER),
         };
         if let Target::Fault(rule) = target
-            && !self.faults.add(rule)
+            && let Err(sentence) = self.fault(rule)
         {
-            let sentence = format!("more than {RULES_MAX} different faults; give fewer");
             target = Target::Wrong(QueryError::new(sentence));
         }
         let record = Record {
@@ -129,6 +133,20 @@ impl Behaviour {
                 form: Form::new(head.version, head.keepalive),
                 is_head: head.method == "HEAD",
             },
+        }
+    }
+
+    /// Takes a rule that a request asks for, or says why not.
+    fn fault(&mut self, rule: Rule) -> Result<(), String> {
+        let (misbehaviour, is_secured) = (rule.misbehaviour, self.config.certificate.is_some());
+        if misbehaviour.is_beneath_tls() && !is_secured {
+            return Err(unencrypted(misbehaviour));
+        }
+        match self.faults.add(rule) {
+            true => Ok(()),
+            false => Err(format!(
+                "more than {RULES_MAX} different faults; give fewer"
+            )),
         }
     }
 
@@ -180,6 +198,13 @@ impl Behaviour {
             }
             (_, Some(Target::Wrong(wrong))) => Cow::Owned(explain(wrong, response)),
             (Some(resources), _) => Cow::Borrowed(resources.bytes(response)),
+        }
+    }
+
+    /// Shows another certificate to the connections that follow. One that cannot be made is not shown.
+    pub(crate) fn change_certificate(&self) {
+        if let Some(encryption) = &self.encryption {
+            let _ = encryption.change();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Settings of a test server.
 
-use crate::misbehaviour::Script;
+use crate::misbehaviour::{Misbehaviour, Script};
 use crate::truth::{Capacity, Service, Stall};
 use kernel::Address;
 use refserver::parts::check_addresses;
@@ -44,7 +44,7 @@ impl BusyPoll {
 pub struct Config {
     /// Where it listens, at most 64 addresses; port 0 asks for any.
     pub listen: Vec<Address>,
-    /// What clients are shown: with a certificate the truth server speaks TLS.
+    /// What clients are shown: with a certificate the server speaks TLS.
     pub certificate: Option<Certificate>,
     /// The seed of every draw.
     pub seed: u64,
@@ -95,6 +95,19 @@ impl Config {
             let (work, most) = (self.work.as_nanos(), WORK_MAX.as_nanos());
             return Err(ServeError::range("the work in nanoseconds", work, most));
         }
+        let mut rules = self.script.rules.iter();
+        let beneath = rules.find(|rule| rule.misbehaviour.is_beneath_tls());
+        if let Some(rule) = beneath.filter(|_| self.certificate.is_none()) {
+            return Err(ServeError::new(unencrypted(rule.misbehaviour)));
+        }
         check_addresses(&self.listen, None)
     }
+}
+
+/// Why a server without TLS cannot do this.
+pub(crate) fn unencrypted(misbehaviour: Misbehaviour) -> String {
+    let name = misbehaviour.name();
+    format!(
+        "`{name}` is about TLS, which this server does not speak; start it with --tls self-signed"
+    )
 }

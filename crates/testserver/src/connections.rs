@@ -132,6 +132,10 @@ pub(crate) struct Connection {
     pub(crate) is_ready: bool,
     /// The client has ended its side.
     pub(crate) is_ended: bool,
+    /// What happens on it is beneath TLS: what comes is no request.
+    pub(crate) is_bare: bool,
+    /// Something has come since then.
+    pub(crate) has_heard: bool,
     /// Nothing is done before.
     pub(crate) timer: Option<Instant>,
 }

@@ -75,6 +75,7 @@ mod worker;
 mod server;
 
 pub use config::{BusyPoll, Config, WORK_MAX};
+pub use refserver::Certificate;
 pub use server::{Counts, MisbehavingServer, TruthServer};
 
 #[cfg(test)]

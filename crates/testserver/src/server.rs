@@ -4,10 +4,10 @@ use crate::behaviour::Behaviour;
 use crate::config::{BusyPoll, Config};
 use crate::misbehaviour::{Log, Script};
 use crate::truth::log::{Header, LogCounts, Writer};
-use crate::worker::{Command, PausableRing, Worker};
+use crate::worker::{Command, TestRing, Worker};
 use kernel::{Address, Epoll, clock};
-use refserver::ServeError;
 use refserver::parts::{Encryption, Secured};
+use refserver::{Certificate, ServeError};
 use std::fmt;
 use std::fs::{self, File};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,22 +41,43 @@ impl fmt::Display for Counts {
 /// A truth server that listens, but does not serve before [`TruthServer::run`].
 ///
 /// One thread and one ring: the order in which requests are counted and queued is that in which they come.
-pub struct TruthServer(Truthful);
+pub struct TruthServer(Bound);
 
-/// Its worker, with TLS and without.
-enum Truthful {
+/// The worker of a server that listens, with TLS and without.
+enum Bound {
     Plain(Box<Worker<Epoll>>),
     Secured(Box<Worker<Secured<Epoll, Tls<tls::Server>>>>),
 }
 
 /// Does the same with either worker.
 macro_rules! with {
-    ($truthful:expr, $worker:ident => $done:expr) => {
-        match $truthful {
-            Truthful::Plain($worker) => $done,
-            Truthful::Secured($worker) => $done,
+    ($bound:expr, $worker:ident => $done:expr) => {
+        match $bound {
+            Bound::Plain($worker) => $done,
+            Bound::Secured($worker) => $done,
         }
     };
+}
+
+impl Bound {
+    /// Listens where the behaviour's configuration says, with TLS if it has a certificate.
+    fn new(mut behaviour: Behaviour) -> Result<Bound, ServeError> {
+        let config = &behaviour.config;
+        config.check()?;
+        let ring = Epoll::new().map_err(ServeError::ring)?;
+        let Some(certificate) = &config.certificate else {
+            return Ok(Bound::Plain(Box::new(listening(ring, behaviour)?)));
+        };
+        let encryption = Encryption::new(certificate, &config.listen)?;
+        let ring = Secured::new(ring, encryption.credentials().of_thread());
+        behaviour.encryption = Some(encryption);
+        Ok(Bound::Secured(Box::new(listening(ring, behaviour)?)))
+    }
+
+    /// Where it listens.
+    fn addresses(&self) -> &[Address] {
+        with!(self, worker => worker.addresses())
+    }
 }
 
 impl TruthServer {
@@ -66,25 +87,15 @@ impl TruthServer {
     /// The configuration is out of range, an address cannot be had, or the log cannot be made.
     pub fn bind(config: &Config) -> Result<TruthServer, ServeError> {
         let start = clock::now();
-        let behaviour = Behaviour::truthful(config.clone(), start);
-        behaviour.config.check()?;
-        let ring = Epoll::new().map_err(ServeError::ring)?;
-        let mut truthful = match &config.certificate {
-            None => Truthful::Plain(Box::new(listening(ring, behaviour)?)),
-            Some(certificate) => {
-                let encryption = Encryption::new(certificate, &config.listen)?;
-                let ring = Secured::new(ring, encryption.credentials().of_thread());
-                Truthful::Secured(Box::new(listening(ring, behaviour)?))
-            }
-        };
+        let mut bound = Bound::new(Behaviour::truthful(config.clone(), start))?;
         // Last, because a log that is there is written over.
-        with!(&mut truthful, worker => worker.behaviour.writer = writer(config, start)?);
-        Ok(TruthServer(truthful))
+        with!(&mut bound, worker => worker.behaviour.writer = writer(config, start)?);
+        Ok(TruthServer(bound))
     }
 
     /// Where it listens, in the configuration's order, with the ports that were found.
     pub fn addresses(&self) -> &[Address] {
-        with!(&self.0, worker => worker.addresses())
+        self.0.addresses()
     }
 
     /// When its time began: the beginning of its first stall.
@@ -106,7 +117,7 @@ impl TruthServer {
 }
 
 /// A worker that listens at all addresses.
-fn listening<R: PausableRing>(ring: R, behaviour: Behaviour) -> Result<Worker<R>, ServeError> {
+fn listening<R: TestRing>(ring: R, behaviour: Behaviour) -> Result<Worker<R>, ServeError> {
     let addresses = behaviour.config.listen.clone();
     let mut worker = Worker::new(ring, behaviour);
     for address in &addresses {
@@ -182,22 +193,41 @@ impl MisbehavingServer {
     /// # Errors
     /// There is no ring, no such address or no thread to be had.
     pub fn start(at: &Address, script: Script) -> Result<MisbehavingServer, ServeError> {
+        MisbehavingServer::start_with(at, script, None)
+    }
+
+    /// As [`MisbehavingServer::start`], and speaks TLS with this certificate.
+    ///
+    /// # Errors
+    /// As there, and if there is no such certificate.
+    pub fn start_secured(
+        at: &Address,
+        script: Script,
+        certificate: Certificate,
+    ) -> Result<MisbehavingServer, ServeError> {
+        MisbehavingServer::start_with(at, script, Some(certificate))
+    }
+
+    fn start_with(
+        at: &Address,
+        script: Script,
+        certificate: Option<Certificate>,
+    ) -> Result<MisbehavingServer, ServeError> {
         let config = Config {
             listen: vec![at.clone()],
+            certificate,
             script,
             busy_poll: BusyPoll::Never,
             ..Config::default()
         };
-        config.check()?;
-        let ring = Epoll::new().map_err(ServeError::ring)?;
-        let worker = listening(ring, Behaviour::scripted(config))?;
-        let address = worker.addresses()[0].clone();
+        let bound = Bound::new(Behaviour::scripted(config))?;
+        let address = bound.addresses()[0].clone();
         let shared = Arc::new(Shared::default());
         let thread = thread::Builder::new()
             .name("misbehaving".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || worker.run(|log| shared.turn(log)).0
+                move || with!(bound, worker => worker.run(|log| shared.turn(log)).0)
             })
             .map_err(ServeError::thread)?;
         Ok(MisbehavingServer {

@@ -1,4 +1,5 @@
 //! Both servers, and their loop on the simulated ring.
 
 mod misbehaving;
+mod secured;
 mod truth;

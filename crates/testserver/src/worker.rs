@@ -61,16 +61,22 @@ impl Command {
     }
 }
 
-/// A ring on whose thread one can also let time pass without hearing of anything.
-pub(crate) trait PausableRing: ServerRing {
+/// A ring on whose thread one can also let time pass without hearing of anything, and do what lies beneath TLS where it has that.
+pub(crate) trait TestRing: ServerRing {
     /// Sleeps until then.
     fn sleep_until(&mut self, until: Instant);
 
     /// Burns processor time until then.
     fn burn_until(&mut self, until: Instant);
+
+    /// From now on what is sent, received and closed on the connection is beneath TLS.
+    fn bare(&mut self, _: Token) {}
+
+    /// Sends a fatal alert of TLS; nothing more can be sent on the connection.
+    fn alert(&mut self, _: Token) {}
 }
 
-impl PausableRing for Epoll {
+impl TestRing for Epoll {
     fn sleep_until(&mut self, until: Instant) {
         clock::sleep_until(until);
     }
@@ -80,13 +86,21 @@ impl PausableRing for Epoll {
     }
 }
 
-impl<R: PausableRing, F: Filter> PausableRing for Secured<R, F> {
+impl<R: TestRing, F: Filter> TestRing for Secured<R, F> {
     fn sleep_until(&mut self, until: Instant) {
         self.socket_ring().sleep_until(until);
     }
 
     fn burn_until(&mut self, until: Instant) {
         self.socket_ring().burn_until(until);
+    }
+
+    fn bare(&mut self, token: Token) {
+        Secured::bare(self, token);
+    }
+
+    fn alert(&mut self, token: Token) {
+        self.accuse(token);
     }
 }
 
@@ -120,7 +134,7 @@ pub(crate) struct Worker<R> {
     log: Log,
 }
 
-impl<R: PausableRing> Worker<R> {
+impl<R: TestRing> Worker<R> {
     /// A server that does not listen yet. Of a truth server's connections the kernel says when it received their bytes.
     pub(crate) fn new(ring: R, behaviour: Behaviour) -> Worker<R> {
         Worker {
@@ -277,10 +291,14 @@ impl<R: PausableRing> Worker<R> {
         self.now = self.ring.now();
         let received = self.ring.received_at();
         let input = self.ring.received();
-        self.log.bytes_received += input.len() as u64;
         let Some(connection) = self.connections.get(token) else {
             return;
         };
+        if connection.is_bare {
+            connection.has_heard = true;
+            return self.advance(token);
+        }
+        self.log.bytes_received += input.len() as u64;
         let mut listener = Listener {
             requests: &mut connection.requests,
             reading: &mut connection.reading,

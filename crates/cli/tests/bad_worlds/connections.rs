@@ -1,8 +1,8 @@
 //! Misbehaviours that meet a connection when it is accepted, or the whole server.
 
-use crate::world::{Differences, EVERY, FEW, MANY, PATIENT, rings, weigh};
-use record::Kind;
-use testserver::misbehaviour::{Misbehaviour, Script, When};
+use crate::world::{Differences, EVERY, FEW, MANY, PATIENT, TLS, rings, weigh};
+use record::{Blame, Fault, FaultCount, Kind, Step};
+use testserver::misbehaviour::{Misbehaviour, Script, Trigger, When};
 use units::Nanos;
 
 use Misbehaviour as M;
@@ -33,6 +33,88 @@ fn a_connection_closed_or_reset_at_accept_fails_the_one_exchange_that_was_for_it
         differences.compare(&world, "errors", bad, world.faults(&AT_ACCEPT));
         let tried = world.tally().connects.established + world.failed_connects();
         differences.compare(&world, "connections", log.connections, tried + 1);
+    }
+    differences.assert_none();
+}
+
+/// What a request ends as whose connection's handshake meets this.
+const IN_HANDSHAKE: [(M, Kind); 11] = [
+    (M::HandshakeSilence, Kind::HandshakeTimeout),
+    (M::HandshakeClose, Kind::ClosedInHandshake),
+    (M::HandshakeReset, Kind::Reset),
+    (M::HandshakeAlert, Kind::Alert),
+    (M::HandshakePlain, Kind::NoHandshake),
+    (M::HandshakeGarbage, Kind::BadHandshake),
+    (M::HandshakeTooLong, Kind::BadHandshake),
+    (M::SilenceInHandshake, Kind::HandshakeTimeout),
+    (M::CloseInHandshake, Kind::ClosedInHandshake),
+    (M::ResetInHandshake, Kind::Reset),
+    (M::AlertInHandshake, Kind::Alert),
+];
+
+/// These of the server's doing in the handshake.
+fn in_handshake(kind: Kind, count: u64) -> Vec<FaultCount> {
+    let (step, blame) = (Step::Handshake, Blame::Server);
+    let fault = Fault { kind, step, blame };
+    vec![FaultCount { fault, count }]
+}
+
+#[test]
+fn a_handshake_that_fails_fails_the_one_request_that_its_connection_was_for() {
+    let beneath = M::ALL.iter().filter(|each| each.is_beneath_tls());
+    let beneath = beneath.filter(|each| each.trigger() == Trigger::Connection);
+    // All of them, and that of the certificate.
+    assert_eq!(beneath.count(), IN_HANDSHAKE.len() + 1);
+    let mut differences = Differences::default();
+    for (row, ring) in IN_HANDSHAKE
+        .iter()
+        .flat_map(|row| rings().iter().map(move |ring| (row, ring)))
+    {
+        let (misbehaviour, kind) = *row;
+        let (requests, patience) = match kind {
+            Kind::HandshakeTimeout => (FEW, "--connect-timeout 1s"),
+            _ => (MANY, PATIENT),
+        };
+        let script = Script::of(misbehaviour, When::Every(EVERY));
+        let flags =
+            format!("-n {requests} -c 4 --no-keepalive --connect lazy {ring} {patience} {TLS}");
+        let world = weigh(misbehaviour.name(), script, &flags);
+        differences.compare_all(&world, requests);
+        let bad = (requests + 1) / EVERY;
+        let log = &world.log;
+        differences.compare(&world, "misbehaved", bad, log.count(misbehaviour));
+        differences.compare(&world, "ok", requests - bad, world.summary().ok);
+        differences.compare(&world, "answered", requests + 1 - bad, log.answered);
+        differences.compare(&world, "requests", requests + 1 - bad, log.requests);
+        let wanted = in_handshake(kind, bad);
+        differences.compare(&world, "faults", wanted.clone(), world.sorted_faults());
+        let failed = world.tally().connects.failed.sorted();
+        differences.compare(&world, "failed connects", wanted, failed);
+        let tried = world.tally().connects.established + bad;
+        differences.compare(&world, "connections", log.connections, tried + 1);
+    }
+    differences.assert_none();
+}
+
+#[test]
+fn a_certificate_that_changes_is_refused_from_the_next_connection_on_unless_any_will_do() {
+    let mut differences = Differences::default();
+    // The probe and nine more are shown the first one.
+    for (trust, ok) in [(TLS, 9), ("--insecure", FEW)] {
+        let script = Script::of(M::NewCertificate, When::Only(10));
+        let flags = format!("-n {FEW} -c 4 --no-keepalive --connect lazy {PATIENT} {trust}");
+        let world = weigh(M::NewCertificate.name(), script, &flags);
+        differences.compare_all(&world, FEW);
+        let log = &world.log;
+        differences.compare(&world, "changed", 1, log.count(M::NewCertificate));
+        differences.compare(&world, "connections", FEW + 1, log.connections);
+        differences.compare(&world, "ok", ok, world.summary().ok);
+        differences.compare(&world, "requests", ok + 1, log.requests);
+        let faults = match FEW - ok {
+            0 => Vec::new(),
+            bad => in_handshake(Kind::Certificate, bad),
+        };
+        differences.compare(&world, "faults", faults, world.sorted_faults());
     }
     differences.assert_none();
 }

@@ -1,6 +1,6 @@
 //! Misbehaviours that meet one exchange and end with it.
 
-use crate::world::{Differences, EVERY, FEW, HURRIED, MANY, PATIENT, World, has_uring, weigh};
+use crate::world::{Differences, EVERY, FEW, HURRIED, MANY, PATIENT, TLS, World, has_uring, weigh};
 use record::{Blame, Fault, FaultCount, Kind, Step};
 use testserver::misbehaviour::{Misbehaviour, Script, Trigger, When};
 use units::Nanos;
@@ -58,6 +58,15 @@ fn wants(misbehaviour: Misbehaviour) -> Option<Wants> {
         M::UntilClose | M::OldVersion => Wants::Ok,
         M::CloseAtAccept | M::ResetAtAccept | M::AnswerUnasked => return None,
         M::StopAccepting | M::StopListening | M::Die | M::Freeze => return None,
+        M::CloseUnsaid => Last,
+        M::UntilCloseUnsaid | M::CloseInRecord => Fault(Kind::CutOff, Body),
+        M::CloseInBodyUnsaid => Fault(Kind::ClosedInBody, Body),
+        M::Alert => Fault(Kind::Alert, Head),
+        M::PlainResponse | M::BrokenRecord | M::RecordTooLong => Fault(Kind::BadRecord, Head),
+        M::SilenceInRecord => Fault(Kind::Timeout, Head),
+        secured if secured.trigger() == Trigger::Connection && secured.is_beneath_tls() => {
+            return None;
+        }
         unknown => panic!("nobody has said what is wanted of `{}`", unknown.name()),
     })
 }
@@ -70,14 +79,27 @@ const LOADS_URING: [&str; 2] = [
     "-c 7 -t 2 --no-keepalive --connect lazy --ring io_uring",
 ];
 
+/// Over TLS.
+const LOADS_TLS: [&str; 2] = [
+    "-c 4 --cacert cert.pem",
+    "-c 7 -t 2 --no-keepalive --connect lazy --cacert cert.pem",
+];
+/// Over TLS through the other ring.
+const LOADS_TLS_URING: [&str; 2] = [
+    "-c 4 --cacert cert.pem --ring io_uring",
+    "-c 7 -t 2 --no-keepalive --connect lazy --cacert cert.pem --ring io_uring",
+];
+
 /// Rows that are met at a time: most of those that are cut off do nothing but wait.
 const LANES: usize = 4;
 
 /// Trigger every row that `chosen` picks, by every fifth exchange, and compares all counts.
 #[track_caller]
 fn meet(loads: [&str; 2], chosen: impl Fn(Wants) -> bool) {
+    let has_tls = loads.iter().all(|load| load.contains(TLS));
     let wanted = M::ALL
         .iter()
+        .filter(|each| has_tls || !each.is_beneath_tls())
         .filter_map(|each| Some((*each, wants(*each)?)));
     let rows: Vec<(M, Wants)> = wanted.filter(|(_, wants)| chosen(*wants)).collect();
     assert!(!rows.is_empty(), "no row was chosen");
@@ -117,7 +139,7 @@ fn meet_one(misbehaviour: M, wants: Wants, load: &str, differences: &mut Differe
     differences.compare_all(&world, requests);
     let kept = !load.contains("--no-keepalive");
     if matches!(wants, Wants::Last) && kept {
-        return compare_losses(&world, differences);
+        return compare_losses(&world, misbehaviour, differences);
     }
     let bad = (requests + 1) / EVERY;
     let log = &world.log;
@@ -149,13 +171,13 @@ fn meet_one(misbehaviour: M, wants: Wants, load: &str, differences: &mut Differe
 
 /// A connection that was promised to be kept and is closed loses the request that was under way to it. How many there
 /// are is chance; that each is one fault, and no more, is not.
-fn compare_losses(world: &World, differences: &mut Differences) {
+fn compare_losses(world: &World, misbehaviour: M, differences: &mut Differences) {
     let lost = world.run.sent_total.sum() - world.log.requests;
     let kinds = [Kind::ClosedBeforeResponse, Kind::Reset, Kind::NeverSent];
     let sent = world.faults(&kinds[..2]);
     differences.compare(world, "lost", lost, sent);
     differences.compare(world, "errors", world.errors(), world.faults(&kinds));
-    let closed = world.log.count(M::CloseKept);
+    let closed = world.log.count(misbehaviour);
     differences.compare(world, "lost, at most", true, world.errors() <= closed);
     let answered = world.log.answered + closed - 1;
     differences.compare(world, "answered", answered, world.summary().ok);
@@ -202,6 +224,23 @@ fn what_is_cut_off_comes_to_the_same_counts_on_io_uring() {
     }
 }
 
+#[test]
+fn what_is_soon_over_comes_to_the_same_counts_over_tls() {
+    meet(LOADS_TLS, |wants| !is_slow(wants));
+}
+
+#[test]
+fn what_is_cut_off_comes_to_the_same_counts_over_tls() {
+    meet(LOADS_TLS, is_slow);
+}
+
+#[test]
+fn what_is_soon_over_comes_to_the_same_counts_over_tls_on_io_uring() {
+    if has_uring() {
+        meet(LOADS_TLS_URING, |wants| !is_slow(wants));
+    }
+}
+
 fn is_slow(wants: Wants) -> bool {
     matches!(wants, Wants::Fault(Kind::Timeout, _))
 }
@@ -224,7 +263,12 @@ fn meet_always(misbehaviour: M, kind: Kind, step: Step, differences: &mut Differ
         _ => (FEW, PATIENT),
     };
     let script = Script::of(misbehaviour, When::Every(1));
-    let flags = format!("-n {requests} -c {CONNECTIONS} {patience}");
+    let tls = if misbehaviour.is_beneath_tls() {
+        TLS
+    } else {
+        ""
+    };
+    let flags = format!("-n {requests} -c {CONNECTIONS} {patience} {tls}");
     let world = weigh(misbehaviour.name(), script, &flags);
     differences.compare_all(&world, requests);
     differences.compare_sides(&world);

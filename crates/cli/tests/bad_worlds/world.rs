@@ -1,7 +1,11 @@
 //! One run of weigh against a misbehaving server, and how both sides' accounts are compared.
 
+use rcgen::{CertificateParams, KeyPair};
 use record::{Blame, FaultCount, Faults, Kind, Round, Run, Summary, Tally};
+use refserver::Certificate;
 use std::fmt::Debug;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use testserver::MisbehavingServer;
@@ -21,6 +25,9 @@ const MEMORY: u64 = 320 * 1024;
 pub const PATIENT: &str = "--timeout 20s --connect-timeout 20s";
 /// As a flag: what is soon over, and yet long enough for right answers on a machine on which endless ones take all CPUs.
 pub const HURRIED: &str = "--timeout 1s --connect-timeout 20s";
+
+/// As flags: over TLS, with a certificate that weigh is told to trust; in the folder it runs in.
+pub const TLS: &str = "--cacert cert.pem";
 
 /// Whether the other ring can be tried; if not, says so.
 pub fn has_uring() -> bool {
@@ -52,11 +59,28 @@ pub struct World {
     pub took: Duration,
 }
 
+/// A server with this script, with TLS if it is asked over TLS; and its scheme.
+fn start(home: &Path, script: Script, flags: &str) -> (MisbehavingServer, &'static str) {
+    let at = "127.0.0.1:0".parse().unwrap();
+    if ![TLS, "--insecure"].iter().any(|flag| flags.contains(flag)) {
+        let server = MisbehavingServer::start(&at, script).unwrap();
+        return (server, "http");
+    }
+    let pair = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let [chain, key] = ["cert.pem", "key.pem"].map(|name| home.join(name));
+    fs::write(&chain, params.self_signed(&pair).unwrap().pem()).unwrap();
+    fs::write(&key, pair.serialize_pem()).unwrap();
+    let certificate = Certificate::Files { chain, key };
+    let server = MisbehavingServer::start_secured(&at, script, certificate).unwrap();
+    (server, "https")
+}
+
 /// Weighs a server with this script.
 pub fn weigh(name: &str, script: Script, flags: &str) -> World {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("record.json");
-    let server = MisbehavingServer::start(&"127.0.0.1:0".parse().unwrap(), script).unwrap();
+    let (server, scheme) = start(home.path(), script, flags);
     let begun = Instant::now();
     // A tool that hangs is ended, and has then another status; so has one that keeps what is sent to it without end.
     let bounded = format!("ulimit -v {MEMORY}; exec timeout 60 \"$0\" run --verbose \"$@\"");
@@ -64,9 +88,10 @@ pub fn weigh(name: &str, script: Script, flags: &str) -> World {
         .args(["-c", &bounded, env!("CARGO_BIN_EXE_weigh")])
         .args(["--rounds", "1", "--keep-going", "--output"])
         .arg(&path)
-        .arg(format!("http://{}/", server.address()))
+        .arg(format!("{scheme}://{}/", server.address()))
         .args(flags.split_whitespace())
         .env("XDG_STATE_HOME", home.path())
+        .current_dir(home.path())
         .output()
         .expect("weigh runs");
     let took = begun.elapsed();

@@ -22,6 +22,14 @@ pub(crate) enum Step {
     Silence,
     /// Ends the connection in good order.
     Close,
+    /// All further steps are beneath TLS: bytes are sent as they are, and the connection ends without a word of TLS.
+    Bare,
+    /// Waits until the client has sent something, beneath TLS.
+    Hear,
+    /// A fatal alert of TLS, sealed.
+    Alert,
+    /// Shows another certificate to all connections that are accepted from now on.
+    ChangeCertificate,
     /// Ends the connection with RST.
     Reset,
     /// Accepts no further connection until the outage is over; the kernel lets clients connect and wait.
@@ -106,6 +114,12 @@ macro_rules! table {
             /// What triggers it.
             pub fn trigger(self) -> Trigger {
                 match self { $(Misbehaviour::$variant => Trigger::$trigger),* }
+            }
+
+            /// It is done beneath TLS, so that only a server that speaks TLS can do it.
+            pub fn is_beneath_tls(self) -> bool {
+                let is_beneath = |step| matches!(step, &Step::Bare | &Step::Alert | &Step::ChangeCertificate);
+                self.steps().iter().any(is_beneath)
             }
 
             pub(crate) fn steps(self) -> &'static [Step] {
@@ -254,10 +268,65 @@ table! {
         Exchange [Die];
     Freeze "freeze" "does nothing for the length of the outage, as if stopped and continued, then responds"
         Exchange [Freeze, Expected];
+
+    // TLS: handshakes.
+    HandshakeSilence "handshake-silence" "says nothing to the first message of a handshake"
+        Connection [Bare, Hear, Silence];
+    HandshakeClose "handshake-close" "closes after the first message of a handshake"
+        Connection [Bare, Hear, Close];
+    HandshakeReset "handshake-reset" "resets the connection after the first message of a handshake"
+        Connection [Bare, Hear, Reset];
+    HandshakeAlert "handshake-alert" "refuses a handshake with an alert"
+        Connection [Bare, Hear, Send(ALERT), Close];
+    HandshakePlain "handshake-plain" "responds to the first message of a handshake without TLS"
+        Connection [
+            Bare, Hear,
+            Send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"), Close,
+        ];
+    HandshakeGarbage "handshake-garbage" "sends a handshake message without meaning"
+        Connection [Bare, Hear, Send(b"\x16\x03\x03\x00\x08meaning?")];
+    HandshakeTooLong "handshake-too-long" "announces a record of 65535 bytes in a handshake"
+        Connection [Bare, Hear, Send(b"\x16\x03\x03\xff\xff"), Repeat(&FILL, 1)];
+    SilenceInHandshake "silence-in-handshake" "falls silent in the middle of its first message of a handshake"
+        Connection [Bare, Hear, Send(HELLO.split_at(20).0), Silence];
+    CloseInHandshake "close-in-handshake" "closes in the middle of its first message of a handshake"
+        Connection [Bare, Hear, Send(HELLO.split_at(20).0), Close];
+    ResetInHandshake "reset-in-handshake" "resets the connection in the middle of its first message of a handshake"
+        Connection [Bare, Hear, Send(HELLO.split_at(20).0), Reset];
+    AlertInHandshake "alert-in-handshake" "sends its first message of a handshake and then an alert"
+        Connection [Bare, Hear, Send(HELLO), Send(ALERT), Close];
+    NewCertificate "new-certificate" "shows another certificate, signed by itself, to all connections that follow"
+        Connection [ChangeCertificate];
+
+    // TLS: records.
+    CloseUnsaid "close-unsaid" "closes after the response without ending TLS"
+        Exchange [Expected, Bare, Close];
+    UntilCloseUnsaid "until-close-unsaid" "sends a body without a length and closes behind it without ending TLS"
+        Exchange [Send(ok!("", body!())), Bare, Close];
+    CloseInBodyUnsaid "close-in-body-unsaid" "announces 14 bytes of body, sends 7 and closes without ending TLS"
+        Exchange [Send(HALF_BODY), Bare, Close];
+    Alert "alert" "reads the request and sends a fatal alert"
+        Exchange [Alert, Close];
+    PlainResponse "plain-response" "responds without TLS on a connection that has it"
+        Exchange [Bare, Expected];
+    BrokenRecord "broken-record" "sends a record whose seal is broken"
+        Exchange [Bare, Send(b"\x17\x03\x03\x00\x20thirty-two bytes without a seal.")];
+    RecordTooLong "record-too-long" "announces a record of 65535 bytes"
+        Exchange [Bare, Send(b"\x17\x03\x03\xff\xff"), Repeat(&FILL, 1)];
+    SilenceInRecord "silence-in-record" "falls silent in the middle of a record"
+        Exchange [Bare, Send(HALF_RECORD), Silence];
+    CloseInRecord "close-in-record" "sends a body without a length and closes in the middle of a further record"
+        Exchange [Send(ok!("", body!())), Bare, Send(HALF_RECORD), Close];
 }
 
 const HALF_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/pl";
 const HALF_BODY: &[u8] = ok!("Content-Length: 14\r\n", "Hello, ");
+/// A whole record: the fatal alert `handshake_failure`.
+const ALERT: &[u8] = b"\x15\x03\x03\x00\x02\x02\x28";
+/// A whole record: the ServerHello of TLS 1.2 (RFC 5246 §7.4.1.3) with TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
+const HELLO: &[u8] =
+    b"\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03thirty-two bytes, hardly random.\x00\xc0\x2f\x00";
+const HALF_RECORD: &[u8] = b"\x17\x03\x03\x00\x40half of it";
 const INTERIM: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
 
 impl Misbehaviour {

@@ -204,6 +204,10 @@ fn told(misbehaviour: Misbehaviour) -> Option<(String, Then)> {
         }
         // What these do is not seen on one connection; each has a test of its own.
         M::StopAccepting | M::StopListening | M::Die | M::Freeze => return None,
+        beneath_tls => {
+            assert!(beneath_tls.is_beneath_tls(), "{beneath_tls:?}");
+            return None;
+        }
     })
 }
 

@@ -167,7 +167,8 @@ mod tests {
                 Trigger::Exchange => "requests",
                 Trigger::Head => "HEAD",
             };
-            let row = format!("| `{}` | {} | {meets} |", each.name(), each.sentence());
+            let tls = if each.is_beneath_tls() { ", TLS" } else { "" };
+            let row = format!("| `{}` | {} | {meets}{tls} |", each.name(), each.sentence());
             assert_eq!(rows.next(), Some(row.as_str()));
         }
         assert_eq!(rows.next(), None);

@@ -1,6 +1,6 @@
 //! Connections coming and going: accepted while it listens, closed, and reported when they are gone.
 
-use super::{PausableRing, Worker};
+use super::{TestRing, Worker};
 use crate::connections::{Activity, Connection};
 use crate::truth::log::Record;
 use kernel::{Closing, Errno, Token};
@@ -11,7 +11,7 @@ const PAUSE: Nanos = Nanos::from_millis(20);
 /// Connections taken before those that are there have their turn.
 const ACCEPTS: u32 = 64;
 
-impl<R: PausableRing> Worker<R> {
+impl<R: TestRing> Worker<R> {
     pub(super) fn can_accept(&self) -> bool {
         !self.is_stopped && !self.called.is_empty() && self.now >= self.paused
     }

@@ -1,6 +1,6 @@
 //! What is done on a connection, step by step, until it has to wait or the others must have their turn.
 
-use super::{PausableRing, Worker};
+use super::{TestRing, Worker};
 use crate::connections::Activity;
 use crate::misbehaviour::Step;
 use kernel::{Closing, Token};
@@ -18,7 +18,7 @@ enum Pace {
     Rest,
 }
 
-impl<R: PausableRing> Worker<R> {
+impl<R: TestRing> Worker<R> {
     /// Goes on as far as it can, or until others must have their turn.
     pub(super) fn advance(&mut self, token: Token) {
         for _ in 0..SHARE {
@@ -58,6 +58,21 @@ impl<R: PausableRing> Worker<R> {
             Some(Step::Silence) if !connection.is_ended => return Pace::Rest,
             Some(Step::Silence | Step::Close) => self.close(token, Closing::Orderly),
             Some(Step::Reset) => self.close(token, Closing::Reset),
+            Some(Step::Hear) if !connection.has_heard && !connection.is_ended => return Pace::Rest,
+            Some(Step::Hear) => activity.next(),
+            Some(Step::Bare) => {
+                activity.next();
+                connection.is_bare = true;
+                self.ring.bare(token);
+            }
+            Some(Step::Alert) => {
+                activity.next();
+                self.ring.alert(token);
+            }
+            Some(Step::ChangeCertificate) => {
+                activity.next();
+                self.behaviour.change_certificate();
+            }
             Some(Step::Die) => self.die(),
             Some(Step::Wait) => {
                 activity.next();

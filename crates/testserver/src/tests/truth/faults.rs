@@ -104,6 +104,15 @@ fn hears(
 }
 
 #[test]
+fn a_server_without_tls_says_that_a_fault_takes_it() {
+    let truthful = |config| Behaviour::truthful(config, START);
+    let (text, _, misbehaved) = hears(truthful, Vec::new(), "/fault?kind=alert", false);
+    assert!(text.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{text}");
+    assert!(text.contains("`alert` is about TLS"), "{text}");
+    assert_eq!(misbehaved, 0);
+}
+
+#[test]
 fn each_fault_is_on_the_wire_what_the_misbehaving_server_does() {
     // Both have a right answer of their own.
     let plain = |text: &str| {
@@ -122,7 +131,7 @@ fn each_fault_is_on_the_wire_what_the_misbehaving_server_does() {
     let mut seen = 0;
     for each in Misbehaviour::ALL {
         let is_head = each.trigger() == Trigger::Head;
-        if each.trigger() == Trigger::Connection {
+        if each.trigger() == Trigger::Connection || each.is_beneath_tls() {
             continue;
         }
         seen += 1;

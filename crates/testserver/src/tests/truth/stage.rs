@@ -2,7 +2,7 @@
 
 use super::Lines;
 use crate::truth::log::{self, Record};
-use crate::worker::PausableRing;
+use crate::worker::TestRing;
 use kernel::files::File;
 use kernel::sim::{Options, Peer, Sim, World};
 use kernel::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};
@@ -129,7 +129,7 @@ impl Stage {
     }
 }
 
-impl PausableRing for Stage {
+impl TestRing for Stage {
     fn sleep_until(&mut self, until: Instant) {
         self.pass(until);
     }
