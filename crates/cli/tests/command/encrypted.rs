@@ -1,12 +1,15 @@
-//! https: what it takes, what its record answers, and what becomes of servers that do it badly.
+//! https: what it takes, what its record answers, and what becomes of servers that ask for more.
 
 use crate::bench::{Bench, Record, Said};
 use crate::scripted::{OK, Scripted};
+use crate::sealing::{self, HANDSHAKE_FAILURE, HELLO_REQUEST};
 use rcgen::{CertificateParams, KeyPair};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,24 +19,12 @@ type Stream = StreamOwned<ServerConnection, TcpStream>;
 enum Act {
     /// It is served as it should be.
     Serve,
-    /// The same, with another certificate.
-    ServeAs(Arc<ServerConfig>),
-    /// Nothing is said to the client's first message.
-    Stall,
-    /// It is closed after the client's first message.
-    Close,
-    /// The handshake is refused with an alert.
-    Alert,
-    /// The client is answered without encryption.
-    Plain,
     /// Every byte is sent by itself.
     Bytewise,
-    /// The response ends with the connection, without a word that it does.
-    CutOff,
-    /// The first request is answered by a record that was not encrypted by anyone.
-    Garbage,
-    /// The first request is answered by a broken record with an alert's look.
-    Half,
+    /// Before each response renegotiation is requested, so many times.
+    Renegotiate(usize),
+    /// Instead of a response renegotiation is requested, and then the handshake is refused, as by a server that insists on it.
+    Insist,
 }
 
 /// A server on a free port of 127.0.0.1, a thread a connection.
@@ -44,12 +35,11 @@ struct Encrypted {
     requests: Arc<AtomicU64>,
 }
 
-/// A certificate for 127.0.0.1 by itself, and a server that has it.
-fn identity() -> (String, Arc<ServerConfig>) {
+/// A certificate for 127.0.0.1 by itself, and a server that has it and speaks by these ciphers.
+fn identity(provider: Arc<CryptoProvider>) -> (String, Arc<ServerConfig>) {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     let cert = params.self_signed(&key).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions().unwrap();
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
@@ -61,9 +51,17 @@ fn identity() -> (String, Arc<ServerConfig>) {
 impl Encrypted {
     /// Connection by connection as `act` says; the first is the probe's.
     fn start(act: impl Fn(u64) -> Act + Send + Sync + 'static) -> Encrypted {
+        Encrypted::start_with(Arc::new(default_provider()), act)
+    }
+
+    /// The same by these ciphers.
+    fn start_with(
+        provider: Arc<CryptoProvider>,
+        act: impl Fn(u64) -> Act + Send + Sync + 'static,
+    ) -> Encrypted {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (pem, config) = identity();
+        let (pem, config) = identity(provider);
         let requests = Arc::new(AtomicU64::new(0));
         let (counted, act) = (requests.clone(), Arc::new(act));
         std::thread::spawn(move || {
@@ -93,31 +91,10 @@ impl Encrypted {
 
 fn play(
     act: Act,
-    mut stream: TcpStream,
+    stream: TcpStream,
     config: Arc<ServerConfig>,
     requests: &AtomicU64,
 ) -> std::io::Result<()> {
-    let mut hello = [0; 4096];
-    match act {
-        Act::Stall => {
-            while stream.read(&mut hello)? > 0 {}
-            return Ok(());
-        }
-        Act::Close => return stream.read(&mut hello).map(drop),
-        Act::Alert => {
-            let _ = stream.read(&mut hello)?;
-            return stream.write_all(&[21, 3, 3, 0, 2, 2, 40]);
-        }
-        Act::Plain => {
-            let _ = stream.read(&mut hello)?;
-            return stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-        }
-        _ => {}
-    }
-    let config = match &act {
-        Act::ServeAs(other) => other.clone(),
-        _ => config,
-    };
     let connection = ServerConnection::new(config).unwrap();
     if matches!(act, Act::Bytewise) {
         return bytewise(connection, stream, requests);
@@ -126,18 +103,19 @@ fn play(
     while next_request(&mut stream)? {
         requests.fetch_add(1, Ordering::SeqCst);
         match act {
-            Act::CutOff => {
-                stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")?;
-                stream.flush()?;
-                return stream.sock.shutdown(std::net::Shutdown::Write);
+            Act::Insist => {
+                stream.write_all(HELLO_REQUEST)?;
+                stream.write_all(HANDSHAKE_FAILURE)?;
+                return stream.sock.shutdown(Shutdown::Write);
             }
-            Act::Garbage => {
-                stream.sock.write_all(&[23, 3, 3, 0, 32])?;
-                return stream.sock.write_all(&[7; 32]);
+            Act::Renegotiate(times) => {
+                for _ in 0..times {
+                    stream.write_all(HELLO_REQUEST)?;
+                }
             }
-            Act::Half => return stream.sock.write_all(&[99, 9, 9, 255, 255, 1]),
-            _ => stream.write_all(OK)?,
+            Act::Serve | Act::Bytewise => {}
         }
+        stream.write_all(OK)?;
     }
     Ok(())
 }
@@ -187,11 +165,11 @@ fn bytewise(
     }
 }
 
-/// A measurement whose first connection is served as it should be, and the others as `act` says.
-fn measure(flags: &str, act: impl Fn(u64) -> Act + Send + Sync + 'static) -> (Said, Record, u64) {
-    let server = Encrypted::start(move |number| match number {
+/// A measurement of a server by these ciphers whose first connection is served as it should be, and the others as `act` says.
+fn measure(provider: CryptoProvider, flags: &str, act: fn() -> Act) -> (Said, Record, u64) {
+    let server = Encrypted::start_with(Arc::new(provider), move |number| match number {
         0 => Act::Serve,
-        number => act(number),
+        _ => act(),
     });
     let bench = Bench::new();
     bench.file("ca.pem", &server.pem);
@@ -205,7 +183,7 @@ fn measure(flags: &str, act: impl Fn(u64) -> Act + Send + Sync + 'static) -> (Sa
 #[test]
 fn a_record_answers_which_version_which_cipher_how_many_handshakes_and_how_many_resumed() {
     let flags = "-n 40 -c 2 --rounds 2 --no-keepalive";
-    let (said, record, requests) = measure(flags, |_| Act::Serve);
+    let (said, record, requests) = measure(default_provider(), flags, || Act::Serve);
     said.ended(0);
     assert_eq!(requests, 81, "with the probe's");
     assert_eq!(record.0["plan"]["security"]["name"], "127.0.0.1");
@@ -260,7 +238,7 @@ fn a_server_that_cannot_be_asked_is_one_sentence() {
     let bench = Bench::new();
     let run = |url: &str, flags: &str| bench.say(&format!("run -n 10 {url} {flags}"));
     let (url, port) = (server.url(), server.address.port());
-    bench.file("other.pem", identity().0);
+    bench.file("other.pem", identity(Arc::new(default_provider())).0);
     run(&url, "--cacert other.pem").refused(&["cannot be asked", "unknown issuer"]);
     bench.file("ca.pem", &server.pem);
     let name = format!("https://localhost:{port}/ --cacert ca.pem");
@@ -276,65 +254,47 @@ fn a_server_that_cannot_be_asked_is_one_sentence() {
     run(&url, "--insecure --cert ca.pem").refused(&["--key holds no private key"]);
 }
 
-/// Counts faults of a kind in the handshake, all of them the server's.
-fn in_handshake(record: &Record, kind: &str) -> u64 {
-    let faults = record.rounds().iter().flat_map(|round| {
-        let faults = round["tally"]["faults"].as_array().cloned();
-        faults.unwrap_or_default()
-    });
-    let of_kind = faults.filter(|fault| {
-        fault["kind"] == kind && fault["step"] == "handshake" && fault["blame"] == "server"
-    });
-    of_kind.map(|fault| fault["count"].as_u64().unwrap()).sum()
-}
-
-/// Every fifth connection of a load without keep-alive fails so.
-fn fails(kind: &str, act: fn() -> Act) {
-    let flags = "-n 50 -c 2 --rounds 1 --no-keepalive --connect lazy --tls-resume off \
-                 --connect-timeout 2s --max-errors 50%";
-    let (said, record, requests) = measure(flags, move |number| match number % 5 {
-        0 => act(),
-        _ => Act::Serve,
-    });
-    said.ended(0);
-    let bad = in_handshake(&record, kind);
-    assert_eq!(bad, 10, "{kind}: {}", said.out);
-    assert_eq!(record.count("/summary/errors/total"), 10, "{kind}");
-    assert_eq!(requests, 41, "{kind}");
-}
-
 #[test]
-fn handshakes_that_fail_during_the_load_are_counted_with_their_step() {
-    fails("alert", || Act::Alert);
-    fails("closed_in_handshake", || Act::Close);
-    fails("no_handshake", || Act::Plain);
-    fails("handshake_timeout", || Act::Stall);
-    fails("certificate", || Act::ServeAs(identity().1));
-}
-
-#[test]
-fn records_of_single_bytes_are_read_as_whole_ones() {
+fn a_handshake_and_records_that_come_byte_by_byte_are_read() {
     let flags = "-n 40 -c 2 --rounds 1";
-    let (said, record, requests) = measure(flags, |_| Act::Bytewise);
+    let (said, record, requests) = measure(default_provider(), flags, || Act::Bytewise);
     said.ended(0);
     assert_eq!((record.count("/summary/ok"), requests), (40, 41));
 }
 
 #[test]
-fn what_breaks_after_the_handshake_is_counted_by_what_it_was() {
+fn renegotiation_is_refused_and_a_server_that_can_do_without_is_measured() {
+    let flags = "-n 40 -c 2 --rounds 1 --no-keepalive";
+    let (said, record, requests) = measure(sealing::provider(), flags, || Act::Renegotiate(1));
+    said.ended(0);
+    assert_eq!((record.count("/summary/ok"), requests), (40, 41));
+    let handshakes = &record.rounds()[0]["tally"]["connects"]["handshakes"];
+    let mut agreed = handshakes["agreed"].as_array().unwrap().iter();
+    assert!(
+        agreed.all(|agreed| agreed["version"] == "TLSv1.2"),
+        "{handshakes}"
+    );
+}
+
+#[test]
+fn a_server_that_insists_on_renegotiation_is_the_cause_of_every_error() {
     let faults = |act: fn() -> Act, kind: &str| {
         let flags = "-n 12 -c 2 --rounds 1 --timeout 5s --max-errors 100%";
-        let (said, record, requests) = measure(flags, move |_| act());
-        let faults = &record.rounds()[0]["tally"]["faults"];
-        let counts = faults.as_array().unwrap().iter();
-        let found = counts.map(|fault| (fault["kind"].as_str(), fault["count"].as_u64()));
-        let found: Vec<_> = found.collect();
-        assert_eq!(found, [(Some(kind), Some(12))], "{}", said.out);
+        let (said, record, requests) = measure(sealing::provider(), flags, act);
+        let fault = serde_json::json!({
+            "kind": kind, "step": "head", "blame": "server", "count": 12
+        });
+        assert_eq!(
+            record.rounds()[0]["tally"]["faults"],
+            serde_json::json!([fault]),
+            "{}",
+            said.out
+        );
         assert_eq!(requests, 13, "{kind}");
     };
-    faults(|| Act::CutOff, "cut_off");
-    faults(|| Act::Garbage, "bad_record");
-    faults(|| Act::Half, "bad_record");
+    faults(|| Act::Insist, "alert");
+    // A second request for it on one connection ends that: it could go on so for ever.
+    faults(|| Act::Renegotiate(2), "bad_record");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod refusals;
 mod report;
 mod scarcity;
 mod scripted;
+mod sealing;
 mod secrets;
 mod serving;
 mod settling;
