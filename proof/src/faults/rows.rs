@@ -93,6 +93,11 @@ impl Row {
         self.misbehaviour.trigger() != Trigger::Connection
     }
 
+    /// Whether it is about TLS: the server is asked over https.
+    pub fn is_secured(&self) -> bool {
+        self.misbehaviour.is_beneath_tls()
+    }
+
     /// Whether HEAD is sent.
     pub fn is_head(&self) -> bool {
         self.misbehaviour.trigger() == Trigger::Head

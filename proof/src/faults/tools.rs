@@ -54,6 +54,11 @@ impl Client {
         !(self.tool.http_1_0 && NOT_FOR_1_0.contains(&misbehaviour))
     }
 
+    /// Why it cannot be asked to meet `row`.
+    pub fn obstacle(&self, row: &Row) -> Option<&'static str> {
+        self.tool.no_tls.as_deref().filter(|_| row.is_secured())
+    }
+
     /// What is requested of the server at `at` (HOST:PORT) for `row`, by a tool that may write to `home`.
     pub fn values(&self, row: &Row, at: &str, home: &Path) -> Values {
         let (keeps, requests) = (row.keeps(), row.requests());
@@ -66,9 +71,13 @@ impl Client {
             .with("seconds", if row.is_slow { 3 } else { 1 })
             .with("patience", 1)
             .with_some("head", row.is_head().then_some("HEAD"));
-        match keeps && !self.keeps {
+        let values = match keeps && !self.keeps {
             true => values,
             false => values.keeping(keeps),
+        };
+        match row.is_secured() {
+            true => values.encrypted(),
+            false => values,
         }
     }
 }
@@ -90,7 +99,7 @@ mod tests {
             lines.collect()
         };
         let kept = [
-            "run http://127.0.0.1:80/ -n 59 -c 4 --timeout 1s --keep-going --rounds 1 --quiet --output f/weigh.json",
+            "run http://127.0.0.1:80/ -n 59 -c 4 --timeout 1s --connect-timeout 1s --keep-going --rounds 1 --quiet --output f/weigh.json",
             "-q -n 60 -c 4 -r -s 1 http://127.0.0.1:80/",
             "-q -n 60 -c 4 -k -r -s 1 http://127.0.0.1:80/",
             "-t 1 -c 4 -d 1s --timeout 1s http://127.0.0.1:80/",
@@ -107,6 +116,9 @@ mod tests {
         // It takes long: a third of the requests.
         let head = lines("body-after-head");
         assert!(head[0].contains("-n 19 -c 4 -X HEAD"));
+        let secured = lines("broken-record");
+        assert!(secured[0].contains("https://127.0.0.1:80/ ") && secured[0].contains("--insecure"));
+        assert!(secured[1].ends_with(" https://127.0.0.1:80/"));
         assert_eq!(head[2], "-q -n 20 -c 4 -k -i -r -s 1 http://127.0.0.1:80/");
         assert!(head[3].contains("-d 3s") && head[3].contains("-s f/head.lua"));
         assert!(head[4].contains("--method HEAD") && head[5].contains("-H :method:HEAD"));

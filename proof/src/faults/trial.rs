@@ -12,8 +12,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
-use testserver::MisbehavingServer;
 use testserver::misbehaviour::Log;
+use testserver::{Certificate, MisbehavingServer};
 
 /// Seconds after which a tool that has not ended hangs. All asked to be patient for one second.
 const LIMIT: u64 = 5;
@@ -39,8 +39,22 @@ pub struct Trial {
     pub shown: String,
     /// What is wrong with it.
     pub wrongs: Vec<String>,
-    /// Why it is not judged.
+    /// Why it is not judged, or not run.
     pub unjudged: Option<&'static str>,
+}
+
+impl Trial {
+    /// None, because the tool cannot be asked.
+    fn not_run(client: &Client, why: &'static str) -> Trial {
+        Trial {
+            tool: client.name,
+            is_ours: client.tool.ours,
+            log: Log::default(),
+            shown: "not run:".to_owned(),
+            wrongs: Vec::new(),
+            unjudged: Some(why),
+        }
+    }
 }
 
 /// Runs `tool` against a server that misbehaves as `row` says.
@@ -48,9 +62,16 @@ pub struct Trial {
 /// # Errors
 /// The tool or the server could not be started.
 pub fn run(row: &Row, client: &Client) -> Result<Trial> {
+    if let Some(why) = client.obstacle(row) {
+        return Ok(Trial::not_run(client, why));
+    }
     let home = tempfile::tempdir().context("there is no folder for what tools write")?;
     let at = "127.0.0.1:0".parse().expect("an address");
-    let server = MisbehavingServer::start(&at, row.script()).context("no misbehaving server")?;
+    let server = match row.is_secured() {
+        true => MisbehavingServer::start_secured(&at, row.script(), Certificate::SelfSigned),
+        false => MisbehavingServer::start(&at, row.script()),
+    };
+    let server = server.context("no misbehaving server")?;
     let (end, stood_still) = end_of(row, client, &server, home.path())?;
     let log = server.stop();
     let is_cut_off = client.tool.timed && stood_still < STILL;
