@@ -99,7 +99,7 @@ pub fn listening(server: &mut Child, words: &Path) -> Result<SocketAddr> {
     let at = until(PATIENCE, LOOK, || {
         let text = fs::read_to_string(words)?;
         let mut lines = text.split_inclusive('\n');
-        let at = lines.find_map(|line| line.strip_prefix("listening on ")?.strip_suffix('\n'));
+        let at = lines.find_map(|line| line.strip_suffix('\n').and_then(listens));
         if let (None, Some(status)) = (at, server.exited()) {
             bail!("the server has ended with {status}: {}", last_words(words));
         }
@@ -108,6 +108,12 @@ pub fn listening(server: &mut Child, words: &Path) -> Result<SocketAddr> {
             .context("the server listens nowhere")
     })?;
     at.context("the server does not listen")
+}
+
+/// The address in the line by which `weigh serve` says where it listens.
+fn listens(line: &str) -> Option<&str> {
+    let at = line.strip_prefix("listening on ")?;
+    Some(at.strip_suffix(" (https)").unwrap_or(at))
 }
 
 /// Sends requests until the server responds.
@@ -192,8 +198,7 @@ impl Bare {
         // What it has to say is told where it does not listen, and no part of a table.
         let mut responder = Bare::start(start.args(&command[1..]).stderr(Stdio::piped()))?;
         let line = responder.line.trim();
-        let at = line.strip_prefix("listening on ").unwrap_or(line);
-        let Ok(at) = at.strip_suffix(" (https)").unwrap_or(at).parse() else {
+        let Ok(at) = listens(line).unwrap_or(line).parse() else {
             let _ = responder.child.kill(); // it may have ended by itself
             let (mut why, complaint) = (String::new(), responder.child.stderr.take());
             complaint
@@ -274,6 +279,17 @@ fn split(text: &str) -> Result<(String, Cost)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_read_with_tls_and_without() {
+        for line in [
+            "listening on 127.0.0.1:80",
+            "listening on 127.0.0.1:80 (https)",
+        ] {
+            assert_eq!(listens(line), Some("127.0.0.1:80"));
+        }
+        assert_eq!(listens("127.0.0.1:80"), None);
+    }
 
     #[test]
     fn the_launchers_line_is_told_from_the_programs() {

@@ -28,6 +28,8 @@ mod baseline;
 mod trial;
 // how far off it may be,
 mod judge;
+// over TLS too,
+mod tls;
 // several runs,
 mod outcome;
 // and what came of it all: at once,
@@ -50,6 +52,7 @@ use page::Setting;
 use setup::{SEED, Setup};
 use std::fs;
 use std::path::PathBuf;
+use tls::Encrypted;
 use trial::Order;
 
 /// Runs of every case, of which the one in the middle decides.
@@ -88,11 +91,15 @@ pub struct Truth {
     /// Only the floor: beside a paced client of bare system calls; its section of docs/accuracy.md is written anew.
     #[arg(long, conflicts_with_all = ["only", "seconds", "check_page"])]
     floor: bool,
-    /// Run nothing; only say whether docs/accuracy.md has every case, and nothing of ours outside its bounds.
+    /// Over TLS: weigh alone, its bounds wider by what TLS takes at a tenth of the rate; writes docs/accuracy-tls.md.
+    #[arg(long, conflicts_with_all = ["floor", "alone", "check_page"])]
+    tls: bool,
+    /// Run nothing; only say whether docs/accuracy.md has every case, and nothing of ours outside its bounds; docs/accuracy-tls.md too, where
+    /// it is.
     #[arg(long, conflicts_with_all = ["only", "quick"])]
     check_page: bool,
     /// Build weighs that lie, and see whether each is found out.
-    #[arg(long, conflicts_with_all = ["only", "quick", "seconds", "rounds", "check_page"])]
+    #[arg(long, conflicts_with_all = ["only", "quick", "seconds", "rounds", "check_page", "tls"])]
     mutants: bool,
 }
 
@@ -111,7 +118,7 @@ impl Truth {
             return Ok(());
         }
         if self.check_page {
-            return page::check(&read(&published())?);
+            return check_pages();
         }
         if self.mutants {
             return mutants::run();
@@ -132,10 +139,17 @@ impl Truth {
                 return verdict(&outcomes);
             }
         }
+        if self.tls {
+            publish_tls(&self.setting(&setup, &machine, String::new()), &outcomes)?;
+            return verdict(&outcomes);
+        }
         let baseline = baseline::measure(&setup, if self.quick { 1 } else { PAIRS })?;
         println!("{}", baseline.section());
         if !self.floor {
-            publish(&self.setting(&setup, &machine, &baseline), &outcomes)?;
+            publish(
+                &self.setting(&setup, &machine, baseline.section()),
+                &outcomes,
+            )?;
             verdict(&outcomes)?;
         } else if self.is_whole() {
             publish_baseline(&baseline)?;
@@ -150,7 +164,7 @@ impl Truth {
         !is_other && !is_less
     }
 
-    fn setting(&self, setup: &Setup, machine: &Machine, baseline: &Baseline) -> Setting {
+    fn setting(&self, setup: &Setup, machine: &Machine, baseline: String) -> Setting {
         let version = |peer: &Tool| format!("{} ({}; {})", peer.name, peer.version(), peer.way);
         Setting {
             machine: machine.sentence(),
@@ -158,7 +172,7 @@ impl Truth {
             priority: setup.priority_text(),
             versions: self.peers().map(version).collect(),
             rounds: self.rounds(),
-            baseline: baseline.section(),
+            baseline,
         }
     }
 
@@ -167,7 +181,7 @@ impl Truth {
     }
 
     fn outcome(&self, setup: &Setup, case: &'static Case) -> Result<Outcome> {
-        let mut trials = Vec::new();
+        let (mut trials, mut pairs) = (Vec::new(), Vec::new());
         for round in 0..self.rounds() {
             let mut order = Order {
                 setup,
@@ -175,19 +189,27 @@ impl Truth {
                 round,
                 seed: SEED + u64::from(round),
                 spin: trial::AWAKE,
+                tls: self.tls,
             };
             trials.push(order.weigh(case)?);
+            if self.tls && case.nature != Nature::Overload {
+                pairs.push(order.at_a_tenth(case)?);
+            }
             order.seconds = order.seconds.min(SECONDS_OF_PEERS);
             for peer in self.peers().filter(|_| case.nature != Nature::Overload) {
                 trials.push(order.peer(case, peer)?);
             }
         }
-        Ok(Outcome { case, trials })
+        Ok(Outcome {
+            case,
+            trials,
+            encrypted: self.tls.then_some(Encrypted { pairs }),
+        })
     }
 
     fn peers(&self) -> impl Iterator<Item = &'static Tool> + '_ {
         let peers = TOOLS.iter().filter(|tool| tool.has_latency());
-        peers.filter(|peer| !self.alone && peer.is_installed())
+        peers.filter(|peer| !self.alone && !self.tls && peer.is_installed())
     }
 
     fn rounds(&self) -> u32 {
@@ -214,13 +236,32 @@ fn list(case: &Case) {
 
 /// Writes the page, and the raw data beside it.
 fn publish(setting: &Setting, outcomes: &[Outcome]) -> Result<()> {
-    let page = published();
-    let folder = page.with_extension("");
+    write(&published(), &page::text(setting, outcomes))?;
+    publish_raw(["runs.tsv", "samples.tsv"], outcomes)
+}
+
+/// The same of the page over TLS. Nothing of the other is touched.
+fn publish_tls(setting: &Setting, outcomes: &[Outcome]) -> Result<()> {
+    write(&root().join(tls::PAGE), &tls::text(setting, outcomes))?;
+    publish_raw(["runs-tls.tsv", "samples-tls.tsv"], outcomes)
+}
+
+fn publish_raw([runs, samples]: [&str; 2], outcomes: &[Outcome]) -> Result<()> {
+    let folder = published().with_extension("");
     let made = fs::create_dir_all(&folder);
     made.with_context(|| format!("{} could not be made", folder.display()))?;
-    write(&page, &page::text(setting, outcomes))?;
-    write(&folder.join("runs.tsv"), &raw::runs(outcomes))?;
-    write(&folder.join("samples.tsv"), &raw::samples(outcomes))
+    write(&folder.join(runs), &raw::runs(outcomes))?;
+    write(&folder.join(samples), &raw::samples(outcomes))
+}
+
+/// Checks the published pages. Until the cases were run over TLS there is one.
+fn check_pages() -> Result<()> {
+    page::check(page::PAGE, page::COMMAND, &read(&published())?)?;
+    let encrypted = root().join(tls::PAGE);
+    match encrypted.exists() {
+        true => page::check(tls::PAGE, tls::COMMAND, &read(&encrypted)?),
+        false => Ok(()),
+    }
 }
 
 /// Writes the baseline's section of the page anew, where there is a page.
@@ -235,7 +276,7 @@ fn publish_baseline(baseline: &Baseline) -> Result<()> {
 }
 
 fn published() -> PathBuf {
-    root().join("docs/accuracy.md")
+    root().join(page::PAGE)
 }
 
 fn verdict(outcomes: &[Outcome]) -> Result<()> {

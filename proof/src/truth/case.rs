@@ -16,7 +16,7 @@ use units::Nanos;
 pub const TIMEOUT: Nanos = Nanos::from_millis(100);
 
 /// One behaviour of the server under one load.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// Its name in `--only` and tables.

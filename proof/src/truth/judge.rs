@@ -27,6 +27,8 @@ pub struct Cell {
     pub reported: Option<Nanos>,
     /// Whether it said that it is at least that.
     pub is_least: bool,
+    /// What it may be off by beyond the bound: what encryption takes, where there is any.
+    pub allowance: Nanos,
 }
 
 impl Cell {
@@ -54,7 +56,7 @@ impl Cell {
     /// or too few samples, is not.
     pub fn is_outside(&self, figure: usize) -> bool {
         let bound = self.truth.and_then(|truth| bound(figure, truth));
-        bound.is_some_and(|bound| self.size() > bound.as_nanos())
+        bound.is_some_and(|bound| self.size() > (bound + self.allowance).as_nanos())
     }
 }
 
@@ -75,7 +77,7 @@ impl fmt::Display for Cell {
 }
 
 /// Microseconds with as many digits as are worth anything.
-fn micros(span: Nanos) -> String {
+pub fn micros(span: Nanos) -> String {
     let us = span.as_micros_f64();
     match us {
         1000.0.. => format!("{us:.0}"),
@@ -100,12 +102,13 @@ fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
     }
 }
 
-/// The cells of one run, in the order of [`FIGURES`]; `least` says which of them are lower bounds.
+/// The cells of one run, in the order of [`FIGURES`]; `least` says which of them are lower bounds. None has an allowance.
 pub fn cells(truth: &Percentiles, reported: &Percentiles, least: [bool; 5]) -> [Cell; 5] {
     [0, 1, 2, 3, 4].map(|figure| Cell {
         truth: truth[figure],
         reported: reported[figure],
         is_least: least[figure],
+        allowance: Nanos::ZERO,
     })
 }
 
@@ -129,6 +132,7 @@ mod tests {
             truth: Some(Nanos::from_micros(truth)),
             reported: Some(Nanos::from_micros(reported)),
             is_least: false,
+            allowance: Nanos::ZERO,
         }
     }
 
@@ -151,6 +155,17 @@ mod tests {
             let judged = cell(truth, reported).is_outside(figure);
             assert_eq!(judged, is_outside, "{} {truth} {reported}", FIGURES[figure]);
         }
+    }
+
+    #[test]
+    fn an_allowance_widens_the_bound_and_nothing_else() {
+        let widened = |reported| Cell {
+            allowance: Nanos::from_micros(10),
+            ..cell(100, reported)
+        };
+        assert!(!widened(150).is_outside(0) && !widened(50).is_outside(0));
+        assert!(widened(151).is_outside(0) && widened(49).is_outside(0));
+        assert!(!widened(90_000).is_outside(4));
     }
 
     #[test]

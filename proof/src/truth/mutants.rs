@@ -112,11 +112,17 @@ fn complaints(setup: &Setup, mutant: &Mutant) -> Result<Vec<String>> {
             round,
             seed: SEED + u64::from(round),
             spin: mutant.spin,
+            tls: false,
         };
         order.weigh(case)
     };
     let trials = (0..ROUNDS).map(run).collect::<Result<_>>()?;
-    Ok(Outcome { case, trials }.wrongs())
+    let outcome = Outcome {
+        case,
+        trials,
+        encrypted: None,
+    };
+    Ok(outcome.wrongs())
 }
 
 /// A copy of the tree, and where it is built.

@@ -5,6 +5,7 @@ use super::judge::{BOUND_OF_PACKETS, Cell, cells, order};
 use super::lindley::Queue;
 use super::samples::Samples;
 use super::sending::Sending;
+use super::tls::Encrypted;
 use super::trial::Trial;
 
 /// All runs of a case.
@@ -14,6 +15,8 @@ pub struct Outcome {
     pub case: &'static Case,
     /// In the order in which they ran.
     pub trials: Vec<Trial>,
+    /// Over TLS: what that takes; none without.
+    pub encrypted: Option<Encrypted>,
 }
 
 /// What one tool's runs come to, in the order of [`super::case::FIGURES`].
@@ -35,7 +38,10 @@ impl Outcome {
     pub fn row(&self, tool: &str) -> Row {
         match self.deciding(tool) {
             Some(trial) if self.case.nature != Nature::Overload => {
-                cells_of(trial, &trial.truth).map(Some)
+                let allowance = self.encrypted.as_ref().map(Encrypted::allowance);
+                let allowance = allowance.unwrap_or_default();
+                let cells = cells_of(trial, &trial.truth);
+                cells.map(|cell| Some(Cell { allowance, ..cell }))
             }
             _ => [None; 5],
         }
@@ -69,12 +75,13 @@ impl Outcome {
         if error.is_some_and(|error| error.unsigned_abs() > BOUND_OF_PACKETS.as_nanos()) {
             wrongs.push("p50 is outside its bound by packets".to_owned());
         }
-        if self.case.packets && packets.is_none() {
+        if self.case.packets && packets.is_none() && self.encrypted.is_none() {
             wrongs.push("its packets were not looked at; is tcpdump installed?".to_owned());
         }
         // No disturbance explains a wrong count: once is too often.
         wrongs.extend(self.of("weigh").flat_map(|trial| trial.wrongs.clone()));
         wrongs.extend(self.frequent());
+        wrongs.extend(self.encrypted.iter().flat_map(Encrypted::wrongs));
         wrongs
     }
 
@@ -141,6 +148,7 @@ impl Outcome {
         Outcome {
             case,
             trials: trials.collect(),
+            encrypted: None,
         }
     }
 }

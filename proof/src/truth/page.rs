@@ -10,8 +10,9 @@ use crate::columns::{check_rows, markdown};
 use anyhow::{Result, bail, ensure};
 use std::iter;
 
-/// How the page is made.
-const COMMAND: &str = "cargo xtask truth";
+/// The page, and how it is made.
+pub const PAGE: &str = "docs/accuracy.md";
+pub const COMMAND: &str = "cargo xtask truth";
 
 /// What the page is made of beside the outcomes.
 pub struct Setting {
@@ -122,7 +123,7 @@ fn nearer(outcomes: &[Outcome]) -> String {
 }
 
 /// How it was sent, in every run.
-fn sending(outcomes: &[Outcome]) -> String {
+pub fn sending(outcomes: &[Outcome]) -> String {
     let text = |trial: &Trial| {
         let sending = trial.sending.as_ref()?;
         let mark = match sending.wrongs().is_empty() {
@@ -154,7 +155,7 @@ fn by_round(outcomes: &[Outcome], text: impl Fn(&Trial) -> Option<String>) -> St
 }
 
 /// What is wrong with weigh in any case: the same that the chore fails by.
-fn wrongs(outcomes: &[Outcome]) -> String {
+pub fn wrongs(outcomes: &[Outcome]) -> String {
     let rows = outcomes.iter().flat_map(|outcome| {
         let row = |wrong| vec![outcome.case.name.to_owned(), format!("{wrong} {OUTSIDE}")];
         outcome.wrongs().into_iter().map(row)
@@ -170,7 +171,7 @@ fn wrongs(outcomes: &[Outcome]) -> String {
 }
 
 /// What went through queues, in every run.
-fn queues(outcomes: &[Outcome]) -> String {
+pub fn queues(outcomes: &[Outcome]) -> String {
     "## The queues' truth\n\n\
         Departures computed again by Lindley's recursion on the arrivals of the log and the service times that were \
         drawn. The closed form (M/D/1, M/M/1) is a check of sanity: it is the mean over all schedules, not of this \
@@ -179,7 +180,8 @@ fn queues(outcomes: &[Outcome]) -> String {
         + &by_round(outcomes, |trial| trial.queue.as_ref().map(Queue::text))
 }
 
-fn cases() -> String {
+/// How each case is asked, without its scheme.
+pub fn cases() -> String {
     let head = "Case|Asked|Connections|Length|The server|What it is asked for";
     let head: Vec<&str> = head.split('|').collect();
     let millis = TIMEOUT.as_nanos() / 1_000_000;
@@ -207,7 +209,7 @@ fn case_cells(case: &Case) -> Vec<String> {
 }
 
 /// What the tools of the first case were asked, and before them its server.
-fn commands(outcomes: &[Outcome]) -> String {
+pub fn commands(outcomes: &[Outcome]) -> String {
     let trials = outcomes.iter().take(1).flat_map(|first| &first.trials);
     let typed = trials.filter(|trial| trial.round == 0).map(|it| &it.typed);
     let server = typed.clone().take(1).map(|[server, _]| server);
@@ -228,32 +230,33 @@ pub fn with_section(text: &str, section: &str) -> String {
     format!("{before}{}\n{after}", section.trim_end())
 }
 
-/// Looks for every case in the published page, as it is asked now, and for a cell of weigh's outside its bound.
+/// Looks for every case in the published `page`, which `command` makes, as it is asked now, and for a cell of weigh's outside
+/// its bound.
 ///
 /// # Errors
 /// A case is missing, there is one too many or it has changed, or something of weigh's is marked.
-pub fn check(text: &str) -> Result<()> {
-    let again = format!("run `{COMMAND}` and commit it");
+pub fn check(page: &str, command: &str, text: &str) -> Result<()> {
+    let again = format!("run `{command}` and commit it");
     let wanted: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-    check_rows("docs/accuracy.md", text, &wanted, &again)?;
+    check_rows(page, text, &wanted, &again)?;
     for case in &*CASES {
         let line = format!("| {} |", case_cells(case).join(" | "));
         let (name, is_there) = (case.name, text.lines().any(|each| each == line));
         ensure!(
             is_there,
-            "docs/accuracy.md does not say how `{name}` is asked now; {again}"
+            "{page} does not say how `{name}` is asked now; {again}"
         );
     }
     let is_wrong = |line: &&str| line.starts_with('|') && line.contains(OUTSIDE);
     if let Some(wrong) = text.lines().find(is_wrong) {
-        bail!("docs/accuracy.md shows weigh outside its bounds: {wrong}; mend that, then {again}");
+        bail!("{page} shows weigh outside its bounds: {wrong}; mend that, then {again}");
     }
     let mut sections = text.split("\n## ");
     let figures = sections.find(|section| section.starts_with("The figures"));
     let mut lines = figures.unwrap_or_default().lines();
     if let Some(torn) = lines.find(|line| !is_in_order(line)) {
         bail!(
-            "docs/accuracy.md has a row whose percentiles are not in order, so they are not of one run: {torn}; {again}"
+            "{page} has a row whose percentiles are not in order, so they are not of one run: {torn}; {again}"
         );
     }
     Ok(())
@@ -261,19 +264,19 @@ pub fn check(text: &str) -> Result<()> {
 
 /// Whether the truths of a row of the table rise from p50 to the maximum, as those of one run do.
 fn is_in_order(line: &str) -> bool {
-    let cells = line.trim_matches('|').split('|').skip(2);
+    let cells = line
+        .trim_matches('|')
+        .split('|')
+        .skip(2)
+        .take(FIGURES.len());
     let truths = cells.filter_map(|cell| cell.split_whitespace().next()?.parse::<f64>().ok());
     truths.collect::<Vec<f64>>().is_sorted()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use units::Nanos;
-
-    const US: Nanos = Nanos::from_micros(1);
-
-    fn setting() -> Setting {
+impl Setting {
+    /// A made-up one.
+    pub fn example() -> Setting {
         Setting {
             machine: "a machine".to_owned(),
             commit: "abc".to_owned(),
@@ -283,10 +286,22 @@ mod tests {
             baseline: "## The floor\n\nLow.\n".to_owned(),
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Nanos;
+
+    const US: Nanos = Nanos::from_micros(1);
+
+    fn check(text: &str) -> Result<()> {
+        super::check(PAGE, COMMAND, text)
+    }
 
     fn page(off_us: u64) -> String {
         let outcomes = (0..CASES.len()).map(|case| Outcome::example(case, off_us));
-        text(&setting(), &outcomes.collect::<Vec<_>>())
+        text(&Setting::example(), &outcomes.collect::<Vec<_>>())
     }
 
     #[test]
@@ -329,7 +344,7 @@ mod tests {
             trial.reported = trial.truth.percentiles();
             trial.reported[0] = trial.reported[0].map(|span| span + US);
         }
-        let text = super::text(&setting(), &[near]);
+        let text = super::text(&Setting::example(), &[near]);
         assert!(
             text.contains("|  | peer | 10000 (+1.00) **nearer** |"),
             "{text}"

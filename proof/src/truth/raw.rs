@@ -4,6 +4,7 @@
 use super::case::FIGURES;
 use super::outcome::Outcome;
 use super::samples::Samples;
+use super::tls::Encrypted;
 use super::trial::Trial;
 use units::Nanos;
 
@@ -37,6 +38,7 @@ pub fn samples(outcomes: &[Outcome]) -> String {
 fn trials(outcomes: &[Outcome]) -> impl Iterator<Item = (&'static str, &Trial)> {
     outcomes.iter().flat_map(|outcome| {
         let trials = outcome.trials.iter();
+        let trials = trials.chain(outcome.encrypted.iter().flat_map(Encrypted::trials));
         trials.map(|trial| (outcome.case.name, trial))
     })
 }

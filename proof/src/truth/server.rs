@@ -43,7 +43,7 @@ impl Server {
     ///
     /// # Errors
     /// It could not be started, or does not come to listen.
-    pub fn start(setup: &Setup, case: &Case, seed: u64) -> Result<Server> {
+    pub fn start(setup: &Setup, case: &Case, seed: u64, tls: bool) -> Result<Server> {
         let log = setup.folder().join("truth.log");
         let words = setup.folder().join("server.words");
         let mut command: Vec<String> = setup
@@ -52,7 +52,7 @@ impl Server {
             .map(ToString::to_string)
             .collect();
         command.push(setup.server.display().to_string());
-        command.extend(arguments(case, seed));
+        command.extend(arguments(case, seed, tls));
         let typed = typed(&command);
         command.extend(["--truth-log".to_owned(), log.display().to_string()]);
         let mut child = start(command, &words)?;
@@ -106,9 +106,10 @@ impl Server {
 /// Its arguments but for the log. It spins as it does by itself, in the last moment before an answer is due: what it is
 /// late by is in the truth anyway, since departures are written down as they happened, and a server that always spins
 /// would keep a CPU from all the others.
-fn arguments(case: &Case, seed: u64) -> Vec<String> {
+fn arguments(case: &Case, seed: u64, tls: bool) -> Vec<String> {
     let line = format!(
-        "serve --truth --listen 127.0.0.1:0 --seed {seed} {}",
+        "serve --truth --listen 127.0.0.1:0 --seed {seed} {} {}",
+        if tls { "--tls self-signed" } else { "" },
         case.server
     );
     line.split_whitespace().map(str::to_owned).collect()
@@ -156,7 +157,9 @@ mod tests {
     fn the_server_gets_the_cases_flags_behind_its_own() {
         let case = CASES.iter().find(|case| case.name == "stall-5ms").unwrap();
         let wanted = "serve --truth --listen 127.0.0.1:0 --seed 3 --stall 5ms/250ms";
-        assert_eq!(arguments(case, 3).join(" "), wanted);
+        assert_eq!(arguments(case, 3, false).join(" "), wanted);
+        let wanted = wanted.replace("--stall", "--tls self-signed --stall");
+        assert_eq!(arguments(case, 3, true).join(" "), wanted);
     }
 
     #[test]

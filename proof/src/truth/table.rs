@@ -3,6 +3,7 @@
 use super::case::{FIGURES, Nature};
 use super::judge::{Cell, is_nearer};
 use super::outcome::{Outcome, Row};
+use super::tls::Encrypted;
 use std::iter;
 
 /// Behind a cell of weigh's that is outside its bound.
@@ -66,6 +67,9 @@ pub fn text(outcome: &Outcome) -> String {
         let notes = trial.notes().chain(wrongs);
         lines.extend(notes.map(|note| format!("    round {}: {note}", trial.round + 1)));
     }
+    let encrypted = outcome.encrypted.as_ref();
+    let encrypted = encrypted.and_then(Encrypted::text);
+    lines.extend(encrypted.map(|text| format!("    {text}")));
     let wrongs = outcome.wrongs();
     lines.extend(wrongs.iter().map(|wrong| format!("    WRONG: {wrong}")));
     lines.join("\n")

@@ -83,6 +83,8 @@ pub struct Order<'a> {
     pub seed: u64,
     /// How weigh waits.
     pub spin: &'static str,
+    /// Whether over TLS.
+    pub tls: bool,
 }
 
 /// How weigh waits in the table: what is proved is the instrument, and not how late this machine wakes a thread.
@@ -103,7 +105,7 @@ impl Order<'_> {
     ///
     /// # Errors
     /// Something could not be started, or has left no record.
-    pub fn weigh(&self, case: &'static Case) -> Result<Trial> {
+    pub fn weigh(&self, case: &Case) -> Result<Trial> {
         let record = self.setup.new_record();
         let measured = self.carry_out(case, "weigh", &|at| {
             let mut words = self.setup.command(&self.setup.weigh);
@@ -148,14 +150,15 @@ impl Order<'_> {
 
     fn carry_out(
         &self,
-        case: &'static Case,
+        case: &Case,
         tool: &'static str,
         command: &dyn Fn(SocketAddr) -> Result<Vec<String>>,
     ) -> Result<Measured> {
         let folder = self.setup.folder();
-        let server = Server::start(self.setup, case, self.seed)?;
+        let server = Server::start(self.setup, case, self.seed, self.tls)?;
         let words = command(server.at)?;
-        let capture = match case.packets {
+        // What is encrypted says nothing in its packets.
+        let capture = match case.packets && !self.tls {
             true => Capture::start(server.at, folder)?,
             false => None,
         };
@@ -204,8 +207,12 @@ impl Order<'_> {
             ),
             _ => "",
         };
+        let (scheme, trust) = match self.tls {
+            true => ("https", "--insecure"),
+            false => ("http", ""),
+        };
         let line = format!(
-            "run http://{at}{} --rate {} --arrivals {} --connections {} --connect eager --threads 1 --warmup {}ms \
+            "run {scheme}://{at}{} {trust} --rate {} --arrivals {} --connections {} --connect eager --threads 1 --warmup {}ms \
              --duration {seconds}s --rounds 1 --seed {seed} --spin {spin} {late} --quiet",
             case.path_with("{seq}"),
             case.rate,
@@ -217,7 +224,7 @@ impl Order<'_> {
     }
 
     /// The trial of a run by weigh.
-    fn judged(&self, case: &'static Case, measured: Measured, run: &Run) -> Result<Trial> {
+    fn judged(&self, case: &Case, measured: Measured, run: &Run) -> Result<Trial> {
         let summary = run.summary.as_ref().context("nothing was measured")?;
         let latency = &summary.latency_us;
         let round = run.points.first().and_then(|point| point.rounds.first());
