@@ -19,12 +19,16 @@ pub mod series;
 mod point;
 // of clients,
 mod clients;
+// and their handshakes,
+mod handshakes;
 // or of servers,
 mod servers;
 // system calls,
 mod calls;
 // what needs no load,
 mod memory;
+// what idle connections need,
+mod idle;
 // what is to be reached,
 mod goals;
 // and all of it for people.
@@ -37,6 +41,7 @@ use crate::serving::running::Cpus;
 use crate::serving::site::{SMALL, Site};
 use anyhow::{Result, ensure};
 use clients::Clients;
+use handshakes::{Handshake, Handshakes};
 use point::{Point, Side};
 use serde_json::json;
 use servers::Servers;
@@ -69,9 +74,13 @@ pub struct CostChore {
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=10_000_000),
           conflicts_with = "server")]
     pub body: u64,
-    /// Load https: `weigh serve` instead of the bare responder, and the others are compared with weigh itself.
-    #[arg(long, conflicts_with = "server")]
+    /// Load https: `weigh serve` instead of the bare responder, and the others are compared with weigh itself. Of servers:
+    /// loaded by weigh, compared with `weigh serve`.
+    #[arg(long)]
     pub tls: bool,
+    /// Measure what full and resumed TLS handshakes cost, beside `openssl s_time`.
+    #[arg(long, requires = "tls", conflicts_with_all = ["server", "connections", "close", "body", "only"])]
+    handshakes: bool,
     /// Only these beside the floor.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = clients::names(), conflicts_with = "server")]
     pub only: Vec<String>,
@@ -98,6 +107,9 @@ pub struct CostChore {
     /// Measure memory: after the start, and for each of 10,000 idle connections.
     #[arg(long, requires = "server", help_heading = "Servers")]
     pub memory: bool,
+    /// Measure the memory of 1,000 and of 10,000 idle connections, on both sides, with TLS and without.
+    #[arg(long, requires = "server", help_heading = "Servers")]
+    pub idle: bool,
 }
 
 /// The load of one run.
@@ -115,6 +127,8 @@ pub struct Load {
     pub seconds: f64,
     /// Over TLS.
     pub tls: bool,
+    /// Handshakes of this kind are what is measured.
+    pub handshake: Option<Handshake>,
     /// Requests that are sent at once.
     pub depth: u64,
     /// The large file that is requested of servers, whose body the client leaves in the kernel; none: what the server's
@@ -132,6 +146,7 @@ impl Load {
             tls: false,
             body: SMALL as u64,
             seconds: 1.0,
+            handshake: None,
             depth: 1,
             path: None,
         }
@@ -159,9 +174,10 @@ impl CostChore {
     pub fn run(&self) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
-        let side: &dyn Side = match self.server {
-            true => &Servers,
-            false => &Clients,
+        let side: &dyn Side = match (self.server, self.handshakes) {
+            (true, _) => &Servers,
+            (false, true) => &Handshakes,
+            (false, false) => &Clients,
         };
         let chosen = side.chosen(self)?;
         let machine = Machine::look()?;
@@ -190,12 +206,20 @@ impl CostChore {
             println!("\n{}", table::memory(&needs, &without));
         }
         failed += without.len();
+        let mut idles = Vec::new();
+        if self.idle {
+            let without;
+            (idles, without) = idle::measure(&bench, &chosen.names, self.quick);
+            println!("\n{}", idle::table(&idles, &without));
+            failed += without.len();
+        }
         if let Some(path) = &self.json {
             let value = json!({
                 "machine": machine.value(&chosen.versions),
                 "missing": chosen.missing,
                 "points": points.iter().map(Point::value).collect::<Vec<_>>(),
                 "memory": needs,
+                "idle": idles,
             });
             write(path, &(serde_json::to_string_pretty(&value)? + "\n"))?;
         }
@@ -209,7 +233,7 @@ impl CostChore {
 
     /// Whether something else is to be measured of servers than requests over kept connections.
     pub fn is_special(&self) -> bool {
-        self.pipeline.is_some() || self.large || self.memory
+        self.pipeline.is_some() || self.large || self.memory || self.idle
     }
 
     /// Rounds; every tool, or server, runs once in each.

@@ -4,6 +4,8 @@
 pub mod site;
 // what responses there are,
 pub mod response;
+// also over TLS,
+pub mod secure;
 // and a server of the catalogue that runs.
 pub mod running;
 

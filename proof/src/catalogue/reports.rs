@@ -30,6 +30,8 @@ pub struct Claim {
     pub kept: Option<u64>,
     /// The names it has for what failed.
     pub detail: String,
+    /// Full and resumed TLS handshakes, where it tells them apart.
+    pub handshakes: Option<[u64; 2]>,
 }
 
 impl Claim {
@@ -70,6 +72,8 @@ pub fn counts(program: &str) -> Option<Reader<Claim>> {
         "bare_client" => |output| bare_client(output.text),
         "weigh" => |output| weigh(&output.folder.join("weigh.json")),
         "ab" => |output| ab(output.text),
+        "oha" => |output| oha_counts(output.text),
+        "openssl" => |output| s_time(output.text),
         "wrk" => |output| wrk_counts(output.text),
         "httperf" => |output| httperf(output.text),
         "h2load" => |output| h2load_counts(output.text),
@@ -115,8 +119,10 @@ fn weigh(path: &Path) -> Option<Claim> {
     let tally = &run.points.first()?.rounds.first()?.tally;
     let kinds = summary.errors.by_kind.iter();
     let kinds = kinds.map(|(kind, count)| (kind.as_str(), Some(*count)));
+    let handshakes = tally.connects.handshakes.as_ref();
     Some(Claim {
         strays: tally.strays.total(),
+        handshakes: handshakes.map(|all| [all.full.count(), all.resumed.count()]),
         ..Claim::of(summary.ok, summary.errors.total, kinds)
     })
 }
@@ -178,6 +184,44 @@ fn h2load_counts(text: &str) -> Option<Claim> {
         ("5xx", before(text, " 5xx")),
     ];
     Some(Claim::of(of(" succeeded")?, of(" failed")?, names))
+}
+
+/// oha's JSON: statuses by number, errors by name. Of a status that is none of success it says no more.
+fn oha_counts(text: &str) -> Option<Claim> {
+    let report: Value = serde_json::from_str(text.get(text.find('{')?..)?).ok()?;
+    let counts = |name: &str| {
+        let all = report.get(name)?.as_object()?.iter();
+        Some(
+            all.map(|(name, count)| (name.clone(), count.as_u64()))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let (statuses, errors) = (
+        counts("statusCodeDistribution")?,
+        counts("errorDistribution")?,
+    );
+    let (good, bad): (Vec<_>, Vec<_>) = statuses.into_iter().partition(|(status, _)| {
+        let class = status.chars().next();
+        matches!(class, Some('2' | '3'))
+    });
+    let sum =
+        |all: &[(String, Option<u64>)]| all.iter().filter_map(|(_, count)| *count).sum::<u64>();
+    let failures = [bad, errors].concat();
+    let names = failures.iter().map(|(name, count)| (name.as_str(), *count));
+    Some(Claim::of(sum(&good), sum(&failures), names))
+}
+
+/// What `openssl s_time` prints: for each connection a letter, `r` where it was resumed, and their number. Of failures it says
+/// nothing: it ends at the first.
+fn s_time(text: &str) -> Option<Claim> {
+    let ok = before(text, " connections in")?;
+    let is_letters = |line: &&str| !line.is_empty() && line.chars().all(|of| "rt*".contains(of));
+    let letters = text.lines().find(is_letters)?;
+    let resumed = letters.chars().filter(|of| *of == 'r').count() as u64;
+    Some(Claim {
+        handshakes: Some([ok.saturating_sub(resumed), resumed]),
+        ..Claim::of(ok, 0, [])
+    })
 }
 
 /// The number right after `mark`.
@@ -362,6 +406,32 @@ mod tests {
         assert_eq!((claim.ok, claim.failed), (summary.ok, summary.errors.total));
         let strays = run.points[0].rounds[0].tally.strays.total();
         assert_eq!(claim.strays, strays);
+    }
+
+    #[test]
+    fn ohas_statuses_and_errors_are_counted() {
+        // oha 1.16.0, cut.
+        let text = r#"{"summary": {"successRate": 1.0}, "statusCodeDistribution": {"200": 45, "302": 2, "404": 4},
+            "errorDistribution": {"connection error": 3}}"#;
+        assert_eq!(oha_counts(text), claim(47, 7, "404 4, connection error 3"));
+        assert_eq!(oha_counts("{}"), None);
+    }
+
+    #[test]
+    fn what_s_time_prints_is_read() {
+        // OpenSSL 3.0.19.
+        let text = |letters: &str| {
+            format!(
+                "Collecting connection statistics for 1 seconds\n{letters}\n\n\
+                 4 connections in 0.24s; 1370.83 connections/user sec, bytes read 944\n\
+                 4 connections in 2 real seconds, 236 bytes read per connection\n"
+            )
+        };
+        let handshakes = |letters| s_time(&text(letters)).unwrap().handshakes;
+        assert_eq!(handshakes("****"), Some([4, 0]));
+        assert_eq!(handshakes("rrr*"), Some([1, 3]));
+        assert_eq!(s_time(&text("****")).unwrap().ok, 4);
+        assert_eq!(s_time("Unable to get connection\n"), None);
     }
 
     fn micros(figures: [Option<u64>; 5]) -> Option<Percentiles> {

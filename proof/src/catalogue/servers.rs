@@ -76,6 +76,7 @@ fn file() -> &'static str {
 struct Program {
     ours: bool,
     version: Option<String>,
+    tls: bool,
     arguments: String,
     config: Option<String>,
 }
@@ -122,6 +123,11 @@ impl Server {
         self.found().is_some()
     }
 
+    /// Whether it can be set up for TLS.
+    pub fn speaks_tls(&self) -> bool {
+        self.program().tls
+    }
+
     /// The name of its program and what that prints about its version; none if it is built here.
     pub fn version(&'static self) -> Option<(&'static str, String)> {
         let ask = self.program().version.as_deref()?;
@@ -157,7 +163,7 @@ impl Server {
             values = values.with(name, text);
         }
         let config = program.config.as_ref();
-        let config = config.map(|text| values.fill(text)).transpose()?;
+        let config = config.map(|text| values.lines(text)).transpose()?;
         Ok((config, values.words(&program.arguments)?))
     }
 }
@@ -177,7 +183,11 @@ mod tests {
     use super::*;
 
     fn set_up(name: &str, workers: u32, keeps: bool) -> (String, String) {
-        let values = Values::default()
+        set_up_with(Values::default(), name, workers, keeps)
+    }
+
+    fn set_up_with(values: Values, name: &str, workers: u32, keeps: bool) -> (String, String) {
+        let values = values
             .with("site", "/s")
             .with("port", 4711)
             .with("workers", workers)
@@ -227,6 +237,23 @@ mod tests {
             );
         }
         assert!(set_up("varnish", 1, true).0.contains("4712"));
+    }
+
+    #[test]
+    fn what_speaks_tls_shows_the_certificate_and_what_does_not_is_as_it_was() {
+        for server in SERVERS.iter() {
+            let values = Values::default().with("tls", "/k");
+            let (config, arguments) = set_up_with(values, server.name, 1, true);
+            let text = format!("{config}{arguments}");
+            let is_secure = text.contains("/k/cert.pem") && text.contains("/k/key.pem");
+            assert_eq!(is_secure, server.speaks_tls(), "{text}");
+            let (config, arguments) = set_up(server.name, 1, true);
+            let text = format!("{config}{arguments}");
+            assert!(
+                !text.contains("cert.pem") && !text.contains("tls]"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

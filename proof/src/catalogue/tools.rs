@@ -31,6 +31,8 @@ pub struct Tool {
     pub no_close: Option<String>,
     /// Why it cannot speak TLS.
     pub no_tls: Option<String>,
+    /// Why it can send no other load than handshakes.
+    pub no_plain: Option<String>,
     /// Whether it sends HTTP/1.0.
     pub http_1_0: bool,
     /// Whether it runs only where it is asked for by name.

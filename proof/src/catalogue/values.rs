@@ -19,6 +19,7 @@ impl Values {
         Values::default()
             .with("host", host)
             .with("port", port)
+            .with("path", path)
             .with("url", format!("http://{at}{path}"))
             .with("folder", folder.display())
             .with("root", crate::programs::root().display())
@@ -47,6 +48,14 @@ impl Values {
         }
     }
 
+    /// Adds the kind of handshake that is measured, if one is: its name is a value's.
+    pub fn with_handshake(self, kind: Option<&'static str>) -> Values {
+        match kind {
+            Some(kind) => self.with(kind, kind),
+            None => self,
+        }
+    }
+
     /// The same load over TLS.
     pub fn encrypted(mut self) -> Values {
         if let Some(url) = self.0.get_mut("url") {
@@ -71,6 +80,28 @@ impl Values {
         Ok(filled)
     }
 
+    /// Replaces every `${name}` in the lines of `text` that stand: a line behind `[name]` does where there is such a value, one
+    /// behind `[!name]` where there is none.
+    ///
+    /// # Errors
+    /// A value is missing.
+    pub fn lines(&self, text: &str) -> Result<String> {
+        let line = |line: &str| match line.strip_prefix('[').and_then(|of| of.split_once(']')) {
+            None => Some(format!("{line}\n")),
+            Some((name, rest)) if self.is_met(name) => Some(format!("{rest}\n")),
+            Some(_) => None,
+        };
+        self.fill(&text.lines().filter_map(line).collect::<String>())
+    }
+
+    /// Whether there is a value of that name, or behind `!` none.
+    fn is_met(&self, name: &str) -> bool {
+        match name.strip_prefix('!') {
+            Some(name) => !self.0.contains_key(name),
+            None => self.0.contains_key(name),
+        }
+    }
+
     /// The words of a command line.
     ///
     /// # Errors
@@ -81,12 +112,7 @@ impl Values {
         for word in line.split_whitespace() {
             match (word, word.strip_prefix('[')) {
                 ("]", _) => stands = true,
-                (_, Some(name)) => {
-                    stands = match name.strip_prefix('!') {
-                        Some(name) => !self.0.contains_key(name),
-                        None => self.0.contains_key(name),
-                    }
-                }
+                (_, Some(name)) => stands = self.is_met(name),
                 _ if stands => words.push(self.fill(word)?),
                 _ => {}
             }
@@ -108,6 +134,15 @@ mod tests {
         let closed = values.keeping(false).words(line).unwrap();
         let wanted = ["-n", "3", "-H", "Connection: close", "http://a:1/"];
         assert_eq!(closed, wanted);
+    }
+
+    #[test]
+    fn lines_stand_where_their_value_is_there() {
+        let text = "a {\n[tls]  key ${tls};\n[!tls] plain;\n}\n";
+        let plain = Values::default().lines(text).unwrap();
+        assert_eq!(plain, "a {\n plain;\n}\n");
+        let secure = Values::default().with("tls", "/k").lines(text).unwrap();
+        assert_eq!(secure, "a {\n  key /k;\n}\n");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! is not one tool's for a whole point.
 
 use super::calls::{Calls, read};
+use super::handshakes::Handshake;
 use super::point::{Side, Subject};
 use super::series::Trial;
 use super::{Bench, CostChore, Load};
@@ -27,7 +28,7 @@ const LOOK: u64 = 20_000;
 pub const MOST: u64 = 5_000_000;
 pub const MOST_CLOSE: u64 = 20_000;
 /// Runs of hardly any requests, that show the start alone.
-const STARTS: u32 = 3;
+pub const STARTS: u32 = 3;
 /// Requests on which counts of system calls rest.
 const COUNTED: [u64; 2] = [6_000, 1_000];
 /// Responses with longer bodies come in several pieces, which the floor does not read.
@@ -171,22 +172,10 @@ fn count(
 
 /// Runs `tool` once as an argument of the command `under`.
 fn run_under(under: &[String], bench: &Bench, tool: &'static Tool, load: &Load) -> Result<Trial> {
-    let line = match load.tls {
-        true => format!(
-            "taskset -c {} {} serve --tls self-signed --workers 1 --listen 127.0.0.1:0",
-            bench.cpus.server,
-            programs::path("weigh")?.display()
-        ),
-        false => format!(
-            "{} 127.0.0.1:0 --cpu {} --body {}{}",
-            programs::path("bare_responder")?.display(),
-            bench.cpus.server,
-            load.body,
-            if load.close { " --close" } else { "" }
-        ),
-    };
-    let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let (_responder, at) = Bare::responder(&line)?;
+    let (_responder, at) = Bare::responder(&match load.tls {
+        true => bench.secure_responder()?,
+        false => bench.responder(load)?,
+    })?;
     let folder = bench.site.borrow_mut().home()?;
     let command = tool.command(&load.values(at, &folder), &folder)?;
     let ended = pinned(&[], bench.cpus.client, under.iter().chain(&command))?;
@@ -214,11 +203,45 @@ fn run_under(under: &[String], bench: &Bench, tool: &'static Tool, load: &Load) 
     })
 }
 
+impl Bench {
+    /// The command of the server that clients load over TLS.
+    ///
+    /// # Errors
+    /// The path of this program is unknown.
+    pub fn secure_responder(&self) -> Result<Vec<String>> {
+        let (cpu, weigh) = (self.cpus.server, programs::path("weigh")?);
+        let serve = "serve --tls self-signed --workers 1 --listen 127.0.0.1:0";
+        Ok(words(&format!(
+            "taskset -c {cpu} {} {serve}",
+            weigh.display()
+        )))
+    }
+
+    /// The command of the one that they load without.
+    fn responder(&self, load: &Load) -> Result<Vec<String>> {
+        let (cpu, body) = (self.cpus.server, load.body);
+        let responder = programs::path("bare_responder")?;
+        let close = if load.close { " --close" } else { "" };
+        let line = format!(
+            "{} 127.0.0.1:0 --cpu {cpu} --body {body}{close}",
+            responder.display()
+        );
+        Ok(words(&line))
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
 impl Load {
     /// Why `tool` cannot send this.
     fn refused_by(&self, tool: &'static Tool) -> Option<&'static str> {
         if tool.name == FLOOR && self.body > FLOOR_BODY_MAX {
             return Some("it reads no responses that come in pieces");
+        }
+        if self.handshake.is_none() && tool.no_plain.is_some() {
+            return tool.no_plain.as_deref();
         }
         let no_close = tool.no_close.as_deref().filter(|_| self.close);
         no_close.or(tool.no_tls.as_deref().filter(|_| self.tls))
@@ -237,7 +260,8 @@ impl Load {
             .with("calls", calls)
             .with("sessions", self.exchanges / calls.max(1))
             .with("seconds", self.seconds.ceil())
-            .keeping(!self.close);
+            .keeping(!self.close)
+            .with_handshake(self.handshake.map(Handshake::name));
         match self.tls {
             true => values.encrypted(),
             false => values,
@@ -248,7 +272,10 @@ impl Load {
     fn done(&self, tool: &Tool, output: &ToolOutput<'_>) -> Option<u64> {
         let claim = tool.claim(output)?;
         let kept = self.close || claim.kept.is_none_or(|kept| kept == claim.ok);
-        (claim.failed == 0 && kept).then_some(claim.ok)
+        let shaken = self
+            .handshake
+            .is_none_or(|kind| claim.handshakes.is_some_and(|all| kind.is_all(all)));
+        (claim.failed == 0 && kept && shaken).then_some(claim.ok)
     }
 }
 
@@ -292,6 +319,11 @@ mod tests {
             ),
             ("httperf", &format!("{replies}0 client-timo 0"), Some(300)),
             ("httperf", &format!("{replies}2 client-timo 2"), None),
+            (
+                "oha",
+                r#"{"statusCodeDistribution": {"200": 300}, "errorDistribution": {}}"#,
+                Some(300),
+            ),
             ("h2load", some, Some(300)),
             ("h2load", &some.replace("0 failed", "1 failed"), None),
         ];
@@ -345,7 +377,17 @@ mod tests {
         assert!(line(close, "wrk").contains("-H Connection: close"));
         assert!(close.refused_by(tool("httperf")).is_some());
         assert_eq!(yardstick(&LOAD), "floor");
+        let resumed = Load {
+            tls: true,
+            handshake: Some(Handshake::Resumed),
+            ..close
+        };
+        assert!(line(resumed, "weigh").contains("--insecure --tls-resume on --rounds"));
+        let s_time = line(resumed, "s_time");
+        assert!(s_time.starts_with("s_time -connect 127.0.0.1:80 -www /bytes/100 -tls1_3"));
+        assert!(s_time.ends_with("-time 1 -reuse"), "{s_time}");
         let tls = Load { tls: true, ..LOAD };
+        assert!(tls.refused_by(tool("s_time")).is_some());
         let wanted = "run https://127.0.0.1:80/bytes/100 -n 300 -c 10 -t 1 --insecure --rounds 1";
         assert!(
             line(tls, "weigh").starts_with(wanted),

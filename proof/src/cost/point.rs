@@ -1,6 +1,7 @@
 //! One load, and the tools or servers that are measured with it in turn.
 
 use super::calls::Calls;
+use super::handshakes::Handshake;
 use super::series::{Series, Trial};
 use super::{Bench, CostChore, Load};
 use crate::catalogue::Chosen;
@@ -143,6 +144,7 @@ impl Point {
             "connections": load.connections,
             "close": load.close,
             "tls": load.tls,
+            "handshake": load.handshake.map(Handshake::name),
             "depth": load.depth,
             "body": load.body,
             "exchanges": load.exchanges,

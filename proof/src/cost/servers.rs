@@ -11,7 +11,8 @@ use super::series::Trial;
 use super::{Bench, CostChore, Load};
 use crate::catalogue::{Chosen, Class, SERVERS, Server, chosen, floor, named};
 use crate::programs;
-use crate::serving::running::Running;
+use crate::serving::running::{Request, Running};
+use crate::serving::secure::{AGREED, Loading};
 use crate::serving::{LOOK, pinned, start, until};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ const CONNECTIONS_LARGE: u64 = 10;
 /// Requests of a first look that takes about a tenth of a second.
 const FIRST: u64 = 20_000;
 const FIRST_PIPELINED: u64 = 200_000;
+/// The server that the others are compared with over TLS, where there is no floor.
+const SECURE_YARDSTICK: &str = "weigh-file";
 /// Requests on each connection before the measured ones: more than any of the servers needs to have its memory.
 const WARM_UP: u64 = 20;
 /// Requests on which counts of system calls rest.
@@ -51,9 +54,27 @@ pub fn names() -> Vec<&'static str> {
 
 /// Chooses the servers of `only` (all, if it is empty), and the floor.
 fn present(only: &[String]) -> Result<Chosen> {
-    let wanted = SERVERS.iter().filter(|server| {
+    present_of(SERVERS.iter(), floor().name, only)
+}
+
+/// The same over TLS: no floor, and of one class, because what is embedded or cached has the same way through TLS.
+fn present_over_tls(only: &[String]) -> Result<Chosen> {
+    let is_able = |it: &&Server| it.speaks_tls() && it.class == Class::OpenFile;
+    let unable = |name: &&String| !SERVERS.iter().filter(is_able).any(|it| it.name == **name);
+    if let Some(name) = only.iter().find(unable) {
+        bail!("{name} is not measured over TLS");
+    }
+    present_of(SERVERS.iter().filter(is_able), SECURE_YARDSTICK, only)
+}
+
+fn present_of(
+    all: impl Iterator<Item = &'static Server>,
+    yardstick: &str,
+    only: &[String],
+) -> Result<Chosen> {
+    let wanted = all.filter(|server| {
         let is_named = only.iter().any(|name| name == server.name);
-        only.is_empty() || is_named || server.class == Class::Floor
+        only.is_empty() || is_named || server.name == yardstick
     });
     chosen(
         wanted.map(|it| (it.name, it.is_installed(), it.version())),
@@ -67,7 +88,10 @@ impl Side for Servers {
     }
 
     fn chosen(&self, chore: &CostChore) -> Result<Chosen> {
-        present(&chore.servers)
+        match chore.tls || chore.idle {
+            true => present_over_tls(&chore.servers),
+            false => present(&chore.servers),
+        }
     }
 
     fn subjects(
@@ -81,6 +105,9 @@ impl Side for Servers {
             [connections] => connections,
             _ => bail!("--server takes one number of --connections"),
         };
+        if chore.tls {
+            return subjects_over_tls(chore, bench, connections, names);
+        }
         let subject = |name, title: &str, load: Load, without: &[Class]| Subject {
             name,
             title: format!("{} connections, {title}", load.connections),
@@ -146,10 +173,21 @@ impl Side for Servers {
         let each = if load.is_large() { 1 } else { warm_up };
         let warm = bench.load(name, &running, load, load.connections * each);
         warm.with_context(|| running.state())?;
-        let before = running.cpu_at_rest();
-        let wall_us = bench.load(name, &running, load, load.exchanges);
-        let wall_us = wall_us.with_context(|| running.state())?;
-        let cpu = running.cpu_at_rest().saturating_sub(before);
+        let mut loaded = |exchanges| {
+            let before = running.cpu_at_rest();
+            let wall_us = bench.load(name, &running, load, exchanges);
+            let wall_us = wall_us.with_context(|| running.state())?;
+            anyhow::Ok((running.cpu_at_rest().saturating_sub(before), wall_us))
+        };
+        // Over TLS a load begins with its handshakes, which are no part of a request: what a first request on each
+        // connection costs with them is subtracted.
+        let (firsts, handshakes) = match load.tls {
+            true => (load.connections, loaded(load.connections)?.0),
+            false => (0, Nanos::ZERO),
+        };
+        let (cpu, wall_us) = loaded(load.exchanges + firsts)?;
+        let cpu = cpu.saturating_sub(handshakes);
+        let wall_us = wall_us * load.exchanges as f64 / (load.exchanges + firsts) as f64;
         let memory = running.footprint();
         Ok(Trial {
             name,
@@ -183,6 +221,47 @@ impl Side for Servers {
         let after = attached(bench, name, &mut running, load, many)?;
         Ok(Calls::between(name, (before, few), (after, many)))
     }
+}
+
+/// The subjects over TLS: the small file, or large ones, on connections that are kept.
+fn subjects_over_tls(
+    chore: &CostChore,
+    bench: &Bench,
+    connections: u64,
+    names: &[&'static str],
+) -> Result<Vec<Subject>> {
+    let is_other = chore.close || chore.pipeline.is_some() || chore.memory;
+    ensure!(
+        !is_other,
+        "over TLS servers are measured with keep-alive, --large and --idle"
+    );
+    let small = ("keep-alive", Load::of(connections), FIRST);
+    let mut files = match chore.is_special() {
+        true => Vec::new(),
+        false => vec![small],
+    };
+    for (name, path, millions, look) in LARGE.into_iter().filter(|_| chore.large) {
+        bench.site.borrow().add_large(&path[1..], millions)?;
+        let load = Load {
+            path: Some(path),
+            body: millions as u64 * 1_000_000,
+            ..Load::of(CONNECTIONS_LARGE)
+        };
+        files.push((name, load, look));
+    }
+    let subject = |(name, load, look): (&str, Load, u64)| Subject {
+        name: "https",
+        title: format!(
+            "{} connections, {name}, https ({AGREED}), loaded by weigh, less the handshakes",
+            load.connections
+        ),
+        yardstick: SECURE_YARDSTICK,
+        names: names.to_vec(),
+        look,
+        bounds: (1, MOST),
+        load: Load { tls: true, ..load },
+    };
+    Ok(files.into_iter().map(subject).collect())
 }
 
 /// Those of `names` that are of a wanted class.
@@ -238,7 +317,11 @@ impl Bench {
     /// It does not come to respond, or sends another body.
     pub fn start(&self, server: &'static Server, load: &Load, workers: u32) -> Result<Running> {
         let mut site = self.site.borrow_mut();
-        let request = (load.path.unwrap_or(server.path), load.close);
+        let request = Request {
+            path: load.path.unwrap_or(server.path),
+            close: load.close,
+            tls: load.tls.then_some(self.cpus.client),
+        };
         let running = Running::start(server, &mut site, self.cpus, workers, request);
         let running = running.with_context(|| format!("{} cannot serve", server.name))?;
         let (name, body, wanted) = (server.name, running.response.body as u64, load.body);
@@ -275,11 +358,22 @@ impl Bench {
         Ok([client].into_iter().chain(words).collect())
     }
 
-    /// Lets the bare client send requests, and returns how long it took, in µs.
+    /// Lets the bare client send requests, over TLS weigh, and returns how long it took, in µs.
     ///
     /// # Errors
     /// It complained: a response was not the known one.
     fn load(&self, name: &str, running: &Running, load: &Load, exchanges: u64) -> Result<f64> {
+        if load.tls {
+            let loading = Loading {
+                cpu: self.cpus.client,
+                folder: &self.site.borrow_mut().home()?,
+                at: running.at,
+                path: load.path.unwrap_or(named(name).path),
+                connections: load.connections,
+                requests: exchanges,
+            };
+            return Ok(loading.carry_out(None)?.wall_us);
+        }
         let command = self.client(name, running, load, exchanges)?;
         let ended = pinned(&[], self.cpus.client, command)?;
         wall_us(&ended.text).with_context(|| {

@@ -104,7 +104,7 @@ fn start_us(point: &Point, name: &str) -> Option<f64> {
 fn less_start(point: &Point, name: &'static str) -> Option<String> {
     let Series { yardstick, .. } = point.series;
     let (own, beside) = (start_us(point, name)?, start_us(point, yardstick)?);
-    let less = |start: f64| move |trial: &Trial| trial.cpu_us - start;
+    let less = |start: f64| move |trial: &Trial| (trial.cpu_us - start) / trial.exchanges as f64;
     Some(match name == yardstick {
         true => "1".to_owned(),
         false => shown(&point.series.ratios(name, less(own), less(beside))),

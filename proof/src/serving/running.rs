@@ -4,6 +4,7 @@
 //! clocks, to the nanosecond, and not the ticks of /proc, of which a run of a second has a hundred.
 
 use super::response::Response;
+use super::secure::{self, Loading};
 use super::site::{SMALL, Site};
 use super::{LOOK, free_port, responding, start, until};
 use crate::catalogue::{Server, Values};
@@ -56,6 +57,17 @@ impl Cpus {
     }
 }
 
+/// The request by which a server shows that it responds.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// What is requested.
+    pub path: &'a str,
+    /// On a connection of its own.
+    pub close: bool,
+    /// Over TLS, by a client on this CPU; none: without.
+    pub tls: Option<u32>,
+}
+
 /// A server that responds. It ends when it is dropped.
 pub struct Running {
     /// Where it listens.
@@ -75,6 +87,8 @@ pub struct Footprint {
     pub pss_kb: u64,
     /// Pages that no other process has.
     pub private_kb: u64,
+    /// Pages that are of no file.
+    pub anonymous_kb: u64,
     /// Number of processes.
     pub processes: usize,
 }
@@ -89,7 +103,7 @@ impl Running {
         site: &mut Site,
         cpus: Cpus,
         workers: u32,
-        request: (&str, bool),
+        request: Request<'_>,
     ) -> Result<Running> {
         Running::by(server, site, workers, request, |command, words| {
             cpus.start_server(command, words)
@@ -101,7 +115,12 @@ impl Running {
     /// # Errors
     /// It cannot be started, ends, or does not respond.
     pub fn start_anywhere(server: &'static Server, site: &mut Site, path: &str) -> Result<Running> {
-        Running::by(server, site, 1, (path, false), |command, words| {
+        let request = Request {
+            path,
+            close: false,
+            tls: None,
+        };
+        Running::by(server, site, 1, request, |command, words| {
             start(command, words)
         })
     }
@@ -110,17 +129,37 @@ impl Running {
         server: &'static Server,
         site: &mut Site,
         workers: u32,
-        (path, close): (&str, bool),
+        request: Request<'_>,
         start: impl FnOnce(Vec<OsString>, &Path) -> Result<Child>,
     ) -> Result<Running> {
         let origin = server.origin.then(origin).transpose()?;
+        let Request { path, close, tls } = request;
         let (at, home) = (free_port()?, site.home()?);
+        let certificate = tls.map(|_| site.certificate()).transpose()?;
         let values = values(site, at.port(), workers)
             .with_some("origin", origin.as_ref().map(|(_, at)| at.port()))
+            .with_some(
+                "tls",
+                certificate.map(|folder| folder.display().to_string()),
+            )
             .keeping(!close);
         let words = home.join("words");
         let mut child = start(server.command(&values, &home)?, &words)?;
-        let response = responding(&mut child, at, path, close);
+        let response = match tls {
+            None => responding(&mut child, at, path, close),
+            Some(cpu) => {
+                let loading = Loading {
+                    cpu,
+                    folder: &home,
+                    at,
+                    path,
+                    connections: 1,
+                    requests: 2,
+                };
+                let file = site.path().join(path.trim_start_matches('/'));
+                secure::responding(&mut child, &loading, &file)
+            }
+        };
         Ok(Running {
             at,
             response: response.with_context(|| last_words(&words))?,
@@ -175,6 +214,7 @@ impl Footprint {
         };
         self.pss_kb += kb("Pss:")?;
         self.private_kb += kb("Private_Clean:")? + kb("Private_Dirty:")?;
+        self.anonymous_kb += kb("Anonymous:")?;
         self.processes += 1;
         Some(())
     }
@@ -207,7 +247,7 @@ mod tests {
 
     const ROLLUP: &str = "55f0-7ffd ---p 00000000 00:00 0    [rollup]\n\
         Rss:                2304 kB\nPss:                 612 kB\nPss_Dirty:           180 kB\n\
-        Shared_Clean:       1980 kB\nPrivate_Clean:       100 kB\nPrivate_Dirty:       180 kB\n";
+        Shared_Clean:       1980 kB\nPrivate_Clean:       100 kB\nPrivate_Dirty:       180 kB\nAnonymous:           170 kB\n";
 
     #[test]
     fn memory_is_added_up_over_processes() {
@@ -217,6 +257,7 @@ mod tests {
         let wanted = Footprint {
             pss_kb: 1224,
             private_kb: 560,
+            anonymous_kb: 340,
             processes: 2,
         };
         assert_eq!(sum, wanted);

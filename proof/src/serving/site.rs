@@ -1,9 +1,10 @@
 //! What servers serve: a folder with one small file, and large ones where a measurement needs them.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 use tempfile::TempDir;
 
 /// Bytes of the small file, and of every embedded response.
@@ -43,6 +44,31 @@ impl Site {
         let piece: Vec<u8> = (0..1_000_000).map(|place| (place % 251) as u8).collect();
         let written = fs::write(self.path().join(name), piece.repeat(millions));
         written.with_context(|| format!("{name} could not be written"))
+    }
+
+    /// The folder with a certificate for 127.0.0.1 (cert.pem, ECDSA P-256) and its key (key.pem), the same for all servers;
+    /// made when it is first asked for.
+    ///
+    /// # Errors
+    /// openssl is not there, or failed.
+    pub fn certificate(&self) -> Result<PathBuf> {
+        let folder = self.folder.path().join("tls");
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        fs::create_dir(&folder)?;
+        let options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=localhost \
+                       -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem";
+        let mut openssl = Command::new("openssl");
+        openssl
+            .args(options.split_whitespace())
+            .current_dir(&folder);
+        let made = openssl.output().context("openssl could not be started")?;
+        let why = String::from_utf8_lossy(&made.stderr);
+        ensure!(made.status.success(), "there is no certificate: {why}");
+        // Some servers read it as another user.
+        fs::set_permissions(folder.join("key.pem"), Permissions::from_mode(0o644))?;
+        Ok(folder)
     }
 
     /// Makes a new folder for one start of a server.
