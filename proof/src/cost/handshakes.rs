@@ -1,7 +1,7 @@
 //! What a TLS handshake costs the client: weigh beside `openssl s_time`, full and resumed, against `weigh serve`.
 //!
 //! Both open one connection after the other, with one request on each, over the same version, cipher suite and group; both check
-//! the signature of the handshake, and neither whom the certificate belongs to (s_time cannot, weigh gets `--insecure`). They are not
+//! the signature of the handshake, and neither the name in the certificate (s_time cannot, weigh gets `--insecure`). They are not
 //! the same to the last call: weigh says goodbye (close_notify) and closes when it has the response; s_time waits until the server
 //! closes, says nothing, and looks the address up and writes a letter for each connection. A resumed handshake of TLS 1.3
 //! exchanges keys as a full one does; what it saves is the certificate and its signature.

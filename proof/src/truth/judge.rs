@@ -27,6 +27,8 @@ pub struct Cell {
     pub reported: Option<Nanos>,
     /// Whether it said that it is at least that.
     pub is_least: bool,
+    /// Whether it is in the record, and not shown by itself.
+    pub is_withheld: bool,
     /// What it may be off by beyond the bound: what encryption takes, where there is any.
     pub allowance: Nanos,
 }
@@ -70,6 +72,9 @@ impl fmt::Display for Cell {
             (Some(reported), _) if self.is_least => {
                 write!(to, "{truth} (said: at least {})", micros(reported))
             }
+            (_, Some(error)) if self.is_withheld => {
+                write!(to, "{truth} ({}, withheld)", signed(error))
+            }
             (_, Some(error)) => write!(to, "{truth} ({})", signed(error)),
             (_, None) => write!(to, "{truth} (not said)"),
         }
@@ -102,12 +107,19 @@ fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
     }
 }
 
-/// The cells of one run, in the order of [`FIGURES`]; `least` says which of them are lower bounds. None has an allowance.
-pub fn cells(truth: &Percentiles, reported: &Percentiles, least: [bool; 5]) -> [Cell; 5] {
+/// The cells of one run, in the order of [`FIGURES`]; `least` says which of them are lower bounds, `withheld` which are not shown.
+/// None has an allowance.
+pub fn cells(
+    truth: &Percentiles,
+    reported: &Percentiles,
+    least: [bool; 5],
+    withheld: [bool; 5],
+) -> [Cell; 5] {
     [0, 1, 2, 3, 4].map(|figure| Cell {
         truth: truth[figure],
         reported: reported[figure],
         is_least: least[figure],
+        is_withheld: withheld[figure],
         allowance: Nanos::ZERO,
     })
 }
@@ -132,6 +144,7 @@ mod tests {
             truth: Some(Nanos::from_micros(truth)),
             reported: Some(Nanos::from_micros(reported)),
             is_least: false,
+            is_withheld: false,
             allowance: Nanos::ZERO,
         }
     }
@@ -230,6 +243,16 @@ mod tests {
             ..cell(400_000, 103_000)
         };
         assert_eq!(cell.to_string(), "400000 (said: at least 103000)");
+    }
+
+    #[test]
+    fn what_is_withheld_is_shown_as_such_and_judged_as_any_other() {
+        let withheld = |reported| Cell {
+            is_withheld: true,
+            ..cell(100, reported)
+        };
+        assert_eq!(withheld(110).to_string(), "100.0 (+10.00, withheld)");
+        assert!(!withheld(140).is_outside(0) && withheld(141).is_outside(0));
     }
 
     #[test]

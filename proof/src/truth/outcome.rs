@@ -97,7 +97,12 @@ impl Outcome {
 
 /// What a run said, beside `truth`.
 fn cells_of(trial: &Trial, truth: &Samples) -> [Cell; 5] {
-    cells(&truth.percentiles(), &trial.reported, trial.at_least)
+    cells(
+        &truth.percentiles(),
+        &trial.reported,
+        trial.at_least,
+        trial.withheld,
+    )
 }
 
 impl Trial {

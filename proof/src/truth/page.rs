@@ -14,6 +14,10 @@ use std::iter;
 pub const PAGE: &str = "docs/accuracy.md";
 pub const COMMAND: &str = "cargo xtask truth";
 
+/// What is said of figures that weigh does not show.
+pub const WITHHELD: &str = "*withheld*: weigh shows no such percentile (`too few samples`), because the slow requests of the run came \
+     together and tell less than so many independent ones; its record has it all the same, and is judged.";
+
 /// What the page is made of beside the outcomes.
 pub struct Setting {
     /// The machine, in a line.
@@ -76,6 +80,7 @@ fn introduction(setting: &Setting) -> String {
          - priority over everything else: {priority}\n\
          - source: {commit}\n\n\
          {others}\n\n\
+         {WITHHELD}\n\n\
          The bounds for weigh: 2 % or 40 µs, whichever is larger, at p50, p90 and p99; 3 % or 200 µs at p99.9; against \
          packets 15 µs at p50. The maximum is shown and has none. {OUTSIDE} marks what is outside, {NEARER} another \
          tool that was nearer to its truth than weigh to its own.\n"

@@ -13,7 +13,7 @@ pub fn runs(outcomes: &[Outcome]) -> String {
     let figures = |what: &str| FIGURES.map(|figure| format!("{what}_{figure}")).join("\t");
     let [truth, packets, reported] = ["truth", "packets", "said"].map(figures);
     let head = format!(
-        "case\ttool\tround\tbusy\tsteal\tsamples\t{truth}\t{packets}\t{reported}\tat_least\talso\twrong\tserver\tcommand\n"
+        "case\ttool\tround\tbusy\tsteal\tsamples\t{truth}\t{packets}\t{reported}\tat_least\twithheld\talso\twrong\tserver\tcommand\n"
     );
     let line = |(case, trial): (&str, &Trial)| format!("{case}\t{}\n", run(trial));
     head + &trials(outcomes).map(line).collect::<String>()
@@ -58,10 +58,14 @@ fn run(trial: &Trial) -> String {
     let nanos = |span: Nanos| span.as_nanos().to_string();
     let figures = [truth, packets, trial.reported].into_iter().flatten();
     fields.extend(figures.map(|span| span.map_or(String::new(), nanos)));
-    let least = FIGURES.iter().zip(trial.at_least);
-    let least = least.filter_map(|(figure, is_least)| is_least.then_some(*figure));
+    let named = |which: [bool; 5]| {
+        let which = FIGURES.iter().zip(which);
+        let names = which.filter_map(|(figure, is_one)| is_one.then_some(*figure));
+        names.collect::<Vec<_>>().join(" ")
+    };
     fields.extend([
-        least.collect::<Vec<_>>().join(" "),
+        named(trial.at_least),
+        named(trial.withheld),
         trial.notes().collect::<Vec<_>>().join("; "),
         trial.all_wrongs().join("; "),
     ]);

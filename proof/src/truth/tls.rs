@@ -9,7 +9,7 @@
 use super::case::{Case, FIGURES};
 use super::judge::{micros, signed};
 use super::outcome::Outcome;
-use super::page::{self, Setting};
+use super::page::{self, Setting, WITHHELD};
 use super::table::{self, OUTSIDE};
 use super::trial::{Order, Trial};
 use crate::columns::markdown;
@@ -164,7 +164,7 @@ fn introduction(setting: &Setting) -> String {
          Each case was run {rounds} times, with other seeds; the run with the median error at p99 is shown and decides. In \
          each round it was also run at a tenth of its rate, without TLS and with it, by the same seed, one right after the \
          other. The bounds are those without TLS (2 % or 40 µs, whichever is larger, at p50, p90 and p99; 3 % or 200 µs at \
-         p99.9), plus {TIMES} times the median difference of p50 between these two. {OUTSIDE} marks what is outside.\n\n\
+         p99.9), plus {TIMES} times the median difference of p50 between these two. {OUTSIDE} marks what is outside. {WITHHELD}\n\n\
          - machine: {machine}\n\
          - priority over everything else: {priority}\n\
          - source: {commit}\n"

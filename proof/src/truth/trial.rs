@@ -17,7 +17,7 @@ use crate::catalogue::Tool;
 use crate::catalogue::reports::ToolOutput;
 use crate::serving::to_end;
 use anyhow::{Context, Result};
-use record::{Run, Statistic, Summary};
+use record::{Run, Statistic, Summary, Tally};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant as Wall};
 use testserver::truth::delay;
@@ -61,6 +61,8 @@ pub struct Trial {
     pub reported: Percentiles,
     /// Which of it are lower bounds, in the order of [`super::case::FIGURES`].
     pub at_least: [bool; 5],
+    /// Which of it weigh does not show, because slow requests came together; they are taken from its record.
+    pub withheld: [bool; 5],
     /// How it was sent.
     pub sending: Option<Sending>,
     /// What went through a queue.
@@ -228,7 +230,8 @@ impl Order<'_> {
         let summary = run.summary.as_ref().context("nothing was measured")?;
         let latency = &summary.latency_us;
         let round = run.points.first().and_then(|point| point.rounds.first());
-        let window = round.context("no round was measured")?.window;
+        let round = round.context("no round was measured")?;
+        let window = round.window;
         let (log, mut trial) = (&measured.log, measured.trial);
         let schedule = Schedule::of(case, self.seed, window);
         let answers = Answers::of(&schedule, log, case.nature);
@@ -238,7 +241,16 @@ impl Order<'_> {
         if case.nature == Nature::Overload {
             trial.wrongs.extend(not_overloaded(&measured.text));
         } else {
-            trial.reported = reported(latency);
+            let told = reported(latency);
+            let recorded = recorded(&round.tally);
+            let censored = round.tally.latency_censored_from();
+            for figure in 0..told.len() {
+                let withheld = recorded[figure].filter(|_| told[figure].is_none());
+                trial.reported[figure] = told[figure].or(withheld);
+                trial.withheld[figure] = withheld.is_some();
+                trial.at_least[figure] |=
+                    withheld.is_some() && withheld >= censored && censored.is_some();
+            }
             trial.wrongs.extend(answers.wrongs);
             let slow = slow_ones(case, self.seed, &schedule);
             let miscounted = miscounted(summary, &schedule, slow, measured.succeeded);
@@ -382,6 +394,17 @@ fn reported(latency: &record::Latency) -> Percentiles {
         _ => latency.max,
     });
     micros.map(|micros| Some(Nanos::from_nanos((micros? * 1e3).round() as u64)))
+}
+
+/// The same figures by all that the record counts, also where so many slow requests came together that weigh withholds the figure.
+fn recorded(tally: &Tally) -> Percentiles {
+    STATISTICS.map(|statistic| match statistic {
+        Statistic::At(percentile) => {
+            let nanos = tally.latency().quantile_if_carried(percentile.quantile());
+            nanos.map(Nanos::from_nanos)
+        }
+        _ => None,
+    })
 }
 
 /// What is wrong with a report that is to say OVERLOAD where percentiles would stand.
