@@ -341,7 +341,7 @@ mod tests {
                 .into_bytes()
         };
         let cache = HeadCache::default();
-        let mut seen = |input: &[u8]| {
+        let seen = |input: &[u8]| {
             let parsed = parse(input).unwrap().unwrap();
             let recalled = cache.recall(input);
             match recalled {
