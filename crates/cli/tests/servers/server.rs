@@ -1,6 +1,6 @@
 //! A running server.
 
-use crate::servers::log::Entry;
+use crate::servers::log::Log;
 use crate::servers::site::{Listen, Site};
 use kernel::process::{Child, Start};
 use std::fs::File;
@@ -17,7 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// A server that runs. Dropped without having been stopped, as in a failed test, it is ended by force.
-#[derive(Debug)]
 pub struct Server {
     pub site: Site,
     child: Child,
@@ -45,8 +44,8 @@ impl Server {
     }
 
     /// Lets it finish and end, and reads its log.
-    pub fn stop(mut self) -> Vec<Entry> {
-        signal(self.site.kind.farewell(), &[self.child.id()]);
+    pub fn stop(mut self) -> Log {
+        signal(self.site.kind.farewell, &[self.child.id()]);
         self.wait("end", |server| server.child.pids().is_empty());
         self.site.log()
     }
@@ -55,7 +54,7 @@ impl Server {
         let ended = self.child.exited();
         assert!(ended.is_none(), "the server ended: {}", self.output());
         match self.site.listen() {
-            Listen::Port(port) | Listen::Tls(port) => {
+            Listen::Port(port) | Listen::Tls { port, .. } => {
                 TcpStream::connect(("127.0.0.1", *port)).is_ok()
             }
             Listen::Unix(path) => UnixStream::connect(path).is_ok(),

@@ -13,14 +13,7 @@ pub const SMALL: &str = "/100.html";
 /// The path of a file of 1 MiB.
 pub const BIG: &str = "/1m.bin";
 /// The length of the big file.
-const BIG_LENGTH: usize = 1 << 20;
-
-/// What is asked for, and with which header, to get a response without a length: chunked in HTTP/1.1, ended by the
-/// connection's close in HTTP/1.0.
-pub const CHUNKED: fn(Kind) -> (&'static str, &'static str) = |kind| match kind {
-    Kind::Nginx | Kind::Apache => ("/numbers.txt", "Accept-Encoding:gzip"),
-    Kind::Lighttpd => ("/script.sh", "Accept-Encoding:identity"),
-};
+pub const BIG_LENGTH: usize = 1 << 20;
 
 /// Where a server listens.
 #[derive(Debug)]
@@ -28,34 +21,43 @@ pub enum Listen {
     Port(u16),
     Unix(PathBuf),
     /// Encrypted, with the certificate and its key in `site.pem`; the certificate alone in `cert.pem`.
-    Tls(u16),
+    Tls {
+        port: u16,
+        /// The only version that is spoken, as `TLSv1.3`; none: as the server has it.
+        only: Option<&'static str>,
+    },
 }
 
 /// A folder made ready for a server of one kind.
-#[derive(Debug)]
 pub struct Site {
-    pub kind: Kind,
+    pub kind: &'static Kind,
     folder: TempDir,
     listen: Listen,
 }
 
 impl Site {
     /// A site on a free loopback port.
-    pub fn new(kind: Kind) -> Site {
+    pub fn new(kind: &'static Kind) -> Site {
         Site::listening(kind, |_| Listen::Port(free_port()))
     }
 
     /// A site on a free loopback port, encrypted.
-    pub fn encrypted(kind: Kind) -> Site {
-        Site::listening(kind, |_| Listen::Tls(free_port()))
+    pub fn encrypted(kind: &'static Kind) -> Site {
+        Site::speaking(kind, None)
+    }
+
+    /// The same, where only one version of TLS is spoken.
+    pub fn speaking(kind: &'static Kind, only: Option<&'static str>) -> Site {
+        let port = free_port();
+        Site::listening(kind, |_| Listen::Tls { port, only })
     }
 
     /// A site on a Unix-domain socket.
-    pub fn on_unix_socket(kind: Kind) -> Site {
+    pub fn on_unix_socket(kind: &'static Kind) -> Site {
         Site::listening(kind, |folder| Listen::Unix(folder.join("socket")))
     }
 
-    fn listening(kind: Kind, listen: impl FnOnce(&Path) -> Listen) -> Site {
+    fn listening(kind: &'static Kind, listen: impl FnOnce(&Path) -> Listen) -> Site {
         let folder = TempDir::with_prefix("weigh-").expect("a temporary folder");
         let listen = listen(folder.path());
         let site = Site {
@@ -75,7 +77,7 @@ impl Site {
         let numbers: String = (0..20_000).map(|number| format!("{number}\n")).collect();
         let script =
             "printf 'Content-Type: text/plain\\r\\n\\r\\none\\n'; sleep 0; printf 'two\\n'\n";
-        if let Listen::Tls(_) = self.listen {
+        if self.is_encrypted() {
             let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
             let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
             let (cert, key) = (made.cert.pem(), made.signing_key.serialize_pem());
@@ -86,7 +88,7 @@ impl Site {
         fs::write(self.big(), big())?;
         fs::write(self.path("www/numbers.txt"), numbers)?;
         fs::write(self.path("www/script.sh"), script)?;
-        fs::write(self.path("config"), self.kind.config(self))
+        fs::write(self.path("config"), (self.kind.config)(self))
     }
 
     /// The folder, as text for configurations.
@@ -109,12 +111,15 @@ impl Site {
         &self.listen
     }
 
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.listen, Listen::Tls { .. })
+    }
+
     /// The command that serves it in the foreground.
     pub fn command(&self) -> Vec<String> {
-        let program = self.kind.program();
-        let found = find_program(program);
-        let found = found.unwrap_or_else(|| panic!("{program} is not installed"));
-        self.kind.command(&found, &self.folder())
+        let found = self.kind.find();
+        let found = found.unwrap_or_else(|| panic!("{} is not installed", self.kind.program));
+        (self.kind.command)(self, &found)
     }
 
     /// The URL of `path`. (A Unix-domain socket has none; what is named then is only a name.)
@@ -122,7 +127,7 @@ impl Site {
         match self.listen {
             Listen::Port(port) => format!("http://127.0.0.1:{port}{path}"),
             Listen::Unix(_) => format!("http://localhost{path}"),
-            Listen::Tls(port) => format!("https://127.0.0.1:{port}{path}"),
+            Listen::Tls { port, .. } => format!("https://127.0.0.1:{port}{path}"),
         }
     }
 }
@@ -142,7 +147,9 @@ fn big() -> Vec<u8> {
 /// Programs of servers lie where a user's path may not lead.
 pub fn find_program(program: &str) -> Option<String> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let folders = path.split(':').chain(["/usr/sbin", "/usr/local/sbin"]);
+    let folders = path
+        .split(':')
+        .chain(["/usr/sbin", "/usr/local/sbin", "/usr/local/go/bin"]);
     folders
         .map(|folder| format!("{folder}/{program}"))
         .find(|file| Path::new(file).is_file())

@@ -1,8 +1,9 @@
 //! The real program run once, and what it left behind.
 
+use crate::servers::log::{Entry, Log, Opened};
 use crate::servers::site::{Listen, Site};
-use crate::servers::{self, log::Entry};
-use record::{Kind, Run, Summary, Tally};
+use crate::servers::{Counted, Kind};
+use record::{Kind as FaultKind, Run, Summary, Tally};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ pub fn weigh(site: &Site, path: &str, flags: &str, command: &[String]) -> Weighi
     weigh.args(flags.split_whitespace());
     match site.listen() {
         Listen::Unix(socket) => drop(weigh.arg("--unix").arg(socket)),
-        Listen::Tls(_) => drop(weigh.arg("--cacert").arg(site.path("cert.pem"))),
+        Listen::Tls { .. } => drop(weigh.arg("--cacert").arg(site.path("cert.pem"))),
         Listen::Port(_) => {}
     }
     if !command.is_empty() {
@@ -71,7 +72,7 @@ impl Weighing {
     }
 
     /// How many exchanges ended with a fault of `kind`.
-    pub fn faults(&self, kind: Kind) -> u64 {
+    pub fn faults(&self, kind: FaultKind) -> u64 {
         self.tally().faults.count(|fault| fault.kind == kind)
     }
 
@@ -94,26 +95,67 @@ impl Weighing {
         }
     }
 
-    /// That the server sent the bytes that we received, and received those that we sent. Asked only where every exchange
-    /// was measured and the probe's length follows from its head and body.
-    ///
-    /// Apache's count of received bytes is left out: when it looks ahead for the next request on a kept connection, it
-    /// charges the byte that it peeks at twice (seen under strace: 5007 requests of 87 bytes, logged as 4968 of 87 and
-    /// 39 of 88).
+    /// That the server sent the bytes that we received, and received those that we sent, as far as its log says. Asked only where
+    /// every request was measured, and the probe's length follows from its head and body.
     #[track_caller]
-    pub fn agrees_in_bytes_with(&self, kind: servers::Kind, log: &[Entry]) {
+    pub fn agrees_in_bytes_with(&self, kind: &Kind, log: &Log) {
+        let is_encrypted = self.tally().connects.handshakes.is_some();
+        let said = kind.bytes[usize::from(is_encrypted)];
         let probe = self.run.probe.as_ref().expect("a probe");
-        let head = probe.response_head.as_ref().expect("a head").len() as u64;
-        let answer = head + probe.body_length;
         let sum = |of: fn(&Entry) -> u64| log.iter().map(of).sum::<u64>();
-        let received = self.summary().bytes_received + answer;
-        assert_eq!(received, sum(|entry| entry.sent), "bytes of responses");
-        if kind == servers::Kind::Apache {
-            return;
+        let sent = sum(|entry| entry.sent);
+        match said.sent {
+            Counted::Whole => {
+                let head = probe.response_head.as_ref().expect("a head").len() as u64;
+                let received = self.summary().bytes_received + head + probe.body_length;
+                assert_eq!(received, sent, "bytes of responses");
+            }
+            Counted::Body => {
+                assert_eq!(self.bodies() + probe.body_length, sent, "bytes of bodies");
+            }
+            Counted::Nothing => {}
         }
-        let asked = probe.request_head.len() as u64;
-        let sent = self.summary().bytes_sent + asked;
-        assert_eq!(sent, sum(|entry| entry.received), "bytes of requests");
+        if said.received == Counted::Whole {
+            let asked = self.summary().bytes_sent + probe.request_head.len() as u64;
+            assert_eq!(asked, sum(|entry| entry.received), "bytes of requests");
+        }
+    }
+
+    /// Bytes of the bodies of what was answered well; each request has always got the same.
+    fn bodies(&self) -> u64 {
+        let tally = self.tally();
+        let lengths = tally.bodies.iter().map(|(_, each)| {
+            assert_eq!(each.lengths.differing(), 0);
+            let (length, count) = each.lengths.usual().unwrap_or_default();
+            length * count
+        });
+        lengths.sum()
+    }
+
+    /// That the server had as many connections as we, and as many handshakes of each kind and version, as far as its log says.
+    #[track_caller]
+    pub fn agrees_in_connections_with(&self, log: &Log) {
+        let Some(opened) = &log.opened else { return };
+        let connects = self.tally().connects;
+        // The probe has one of its own.
+        assert_eq!(connects.established + 1, opened.len() as u64, "connections");
+        let Some(handshakes) = &connects.handshakes else {
+            return;
+        };
+        let theirs = |is: &dyn Fn(&&Opened) -> bool| opened.iter().filter(is).count() as u64;
+        let resumed = theirs(&|each| each.is_resumed);
+        assert_eq!(handshakes.resumed.count(), resumed, "resumed handshakes");
+        let full = theirs(&|each| !each.is_resumed);
+        assert_eq!(handshakes.full.count() + 1, full, "full handshakes");
+        for version in ["TLSv1.2", "TLSv1.3"] {
+            let ours = handshakes.agreed.iter();
+            let ours = ours.filter(|each| each.encryption.version == version);
+            let ours: u64 = ours.map(|each| each.count).sum();
+            let theirs = theirs(&|each| each.version == version);
+            // All speak the best that both do, the probe too.
+            let probed = u64::from(ours > 0);
+            assert_eq!(ours + probed, theirs, "handshakes of {version}");
+        }
     }
 
     /// Statuses and how often, the probe's among them.
