@@ -245,6 +245,11 @@ pub trait ServerRing: Ring {
         false
     }
 
+    /// Whether so much was sent on `token` that its owner should end it in good order soon, as it cannot go on for ever.
+    fn is_spent(&self, _token: Token) -> bool {
+        false
+    }
+
     /// The listening sockets, by their tokens; none where there are no descriptors.
     fn listeners(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()

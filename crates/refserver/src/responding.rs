@@ -43,8 +43,8 @@ pub(crate) struct ResponseContext {
     pub(crate) log: Option<Log>,
     /// What the log will say of the request that is being read.
     pub(crate) draft: Draft,
-    /// The server stops: the next response is the last on its connection.
-    pub(crate) is_draining: bool,
+    /// The next response is the last on its connection: the server stops, or the connection cannot go on for long.
+    pub(crate) is_ending: bool,
     /// When this turn began.
     pub(crate) now: Instant,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Reading {
     pub(crate) is_in_body: bool,
     /// It has its response although its body is still being read, which is thrown away.
     pub(crate) is_early: bool,
-    /// It is complete, and has no response yet: only while the server stops.
+    /// It is complete, and has no response yet: only where that is to be the last.
     is_pending: bool,
     /// A response was made since this was last reset.
     pub(crate) is_responded: bool,
@@ -254,7 +254,7 @@ impl Listener<'_> {
             }
             return;
         }
-        let is_last = is_waiting || self.context.is_draining;
+        let is_last = is_waiting || self.context.is_ending;
         if is_last {
             self.reading.chosen.form = Form::Close;
         }
@@ -301,7 +301,7 @@ impl ServerSink for Listener<'_> {
         let is_responded = self.reading.is_in_body && self.end_body();
         if !is_responded {
             self.context.counts.requests += 1;
-            if self.context.is_draining {
+            if self.context.is_ending {
                 self.reading.is_pending = true;
                 return ControlFlow::Break(());
             }

@@ -530,6 +530,11 @@ impl<R: ServerRing, F: Filter> ServerRing for Secured<R, F> {
         link.is_some_and(|link| !link.is_dead && link.filter.is_amid())
     }
 
+    fn is_spent(&self, token: Token) -> bool {
+        let link = self.links.get(token.0 as usize).and_then(Option::as_ref);
+        link.is_some_and(|link| link.filter.is_spent())
+    }
+
     fn listeners(&self) -> Vec<BorrowedFd<'_>> {
         self.ring.listeners()
     }

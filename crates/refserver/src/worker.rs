@@ -117,7 +117,7 @@ impl<R: ServerRing> Worker<R> {
                 out: Vec::new(),
                 log: setting.log,
                 draft: Draft::default(),
-                is_draining: false,
+                is_ending: false,
                 now,
             },
             deadlines: BTreeSet::new(),

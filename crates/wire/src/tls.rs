@@ -18,15 +18,14 @@ use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedConnectionCommon,
     UnbufferedStatus,
 };
-use rustls::{CipherSuite, Error, HandshakeKind, InvalidMessage, ProtocolVersion, SideData};
+use rustls::{
+    CipherSuite, Error, HandshakeKind, InvalidMessage, ProtocolVersion, SideData,
+    SupportedCipherSuite,
+};
 pub use server::{Credentials, Server};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::DerefMut;
-
-/// Records after which a connection is to be replaced: half of what the library seals with AES-GCM in TLS 1.2, where it cannot change its
-/// keys (RFC 8446 §5.5 has the limit).
-const SEALED_MOST: u32 = 1 << 23;
 
 /// What a record is longer than what it holds, at most (RFC 5246 §6.2.3: 2048; the ciphers that are spoken here take less than this).
 const OVERHEAD: usize = 64;
@@ -81,7 +80,7 @@ pub struct Tls<S: Side> {
     /// Whether any byte of the peer's was understood.
     is_answered: bool,
     /// Records that were sealed.
-    sealed: u32,
+    sealed: u64,
     complaint: Option<String>,
 }
 
@@ -345,7 +344,7 @@ impl<S: Side> Filter for Tls<S> {
 
     fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         debug_assert!(plain.len() <= RECORD, "it is sealed record by record");
-        self.sealed = self.sealed.saturating_add(1);
+        self.sealed += 1;
         let Some(connection) = self.connection.as_mut().filter(|_| !self.is_dead) else {
             return Err(Violation::BadRecord);
         };
@@ -377,8 +376,16 @@ impl<S: Side> Filter for Tls<S> {
         self.is_ended
     }
 
+    /// Half of what may be sealed with one key is (RFC 8446 §5.5; with AES-GCM that is 2^23 of 2^24 records), and TLS 1.2 cannot change its
+    /// keys. In TLS 1.3 the library does.
     fn is_spent(&self) -> bool {
-        self.sealed >= SEALED_MOST
+        let connection = self.connection.as_ref();
+        match connection.and_then(|connection| connection.negotiated_cipher_suite()) {
+            Some(SupportedCipherSuite::Tls12(suite)) => {
+                self.sealed >= suite.common.confidentiality_limit / 2
+            }
+            _ => false,
+        }
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
@@ -433,3 +440,6 @@ fn cipher(suite: CipherSuite) -> &'static str {
         other => other.as_str().unwrap_or("another"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -118,7 +118,7 @@ impl<R: ServerRing> Worker<R> {
     /// Accepts waiting connections, closes the listeners, responds to what has come and what comes to its end soon.
     pub(super) fn drain(&mut self) {
         self.tell_time();
-        self.context.is_draining = true;
+        self.context.is_ending = true;
         let deadline = self.context.now + self.limits.drain;
         self.close_listeners();
         let mut timeout = Nanos::ZERO;

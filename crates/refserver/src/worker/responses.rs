@@ -58,9 +58,18 @@ impl<R: ServerRing> Worker<R> {
         while let Some(slot) = self.slots.get(token)
             && !slot.is_over()
         {
+            // A constant without encryption, which then costs nothing.
+            let is_spent = self.ring.is_spent(token);
             let piece = &input.bytes(&mut self.ring)[at..];
             let length = piece.len();
+            let stops = self.context.is_ending;
+            if is_spent {
+                self.context.is_ending = true;
+            }
             let (used, file) = responding::read(slot, &mut self.requests, &mut self.context, piece);
+            if is_spent {
+                self.context.is_ending = stops;
+            }
             at += used;
             let flow = self.flush(token, file, input, at);
             if flow != Flow::On || used == length {

@@ -55,13 +55,18 @@ impl Security {
     /// # Errors
     /// The sentence that names the option and what is wrong with it.
     pub fn new(settings: &Settings) -> Result<Security, String> {
+        Security::with(settings, ring::default_provider())
+    }
+
+    /// The same, with the ciphers of `provider`.
+    pub(super) fn with(settings: &Settings, provider: CryptoProvider) -> Result<Security, String> {
         let name = ServerName::try_from(settings.name.clone()).map_err(|_| {
             format!(
                 "`{}` is no name that a certificate can be valid for; write the host's name in the URL",
                 settings.name
             )
         })?;
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder
             .with_safe_default_protocol_versions()

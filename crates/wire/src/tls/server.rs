@@ -1,7 +1,7 @@
 //! The server's side: the certificate that it shows, which can be replaced while it serves.
 
 use super::{Shared, Side, certificates, key};
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{NoServerSessionStorage, ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::UnbufferedStatus;
 use rustls::{Error, ServerConfig};
@@ -20,7 +20,17 @@ impl Credentials {
     /// # Errors
     /// The sentence that names the option and what is wrong with it.
     pub fn new(chain: &[u8], private: &[u8]) -> Result<Credentials, String> {
-        Ok(Credentials(RwLock::new(config(chain, private)?)))
+        Credentials::with(chain, private, ring::default_provider())
+    }
+
+    /// The same, with the ciphers of `provider`.
+    pub(super) fn with(
+        chain: &[u8],
+        private: &[u8],
+        provider: CryptoProvider,
+    ) -> Result<Credentials, String> {
+        let config = config(chain, private, provider)?;
+        Ok(Credentials(RwLock::new(config)))
     }
 
     /// Shows another certificate from the next connection on. Sessions of before are not resumed any more.
@@ -28,7 +38,7 @@ impl Credentials {
     /// # Errors
     /// As for [`Credentials::new`]; those of before are shown on.
     pub fn replace(&self, chain: &[u8], private: &[u8]) -> Result<(), String> {
-        let config = config(chain, private)?;
+        let config = config(chain, private, ring::default_provider())?;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
@@ -39,10 +49,14 @@ impl Credentials {
     }
 }
 
-fn config(chain: &[u8], private: &[u8]) -> Result<Arc<ServerConfig>, String> {
+fn config(
+    chain: &[u8],
+    private: &[u8],
+    provider: CryptoProvider,
+) -> Result<Arc<ServerConfig>, String> {
     let chain = certificates(chain, "--tls-cert")?;
     let key = key(private, "--tls-key")?;
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = ServerConfig::builder_with_provider(Arc::new(provider));
     let builder = builder
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;

@@ -16,6 +16,9 @@ struct Toy {
     greeted: bool,
     is_ready: bool,
     is_ended: bool,
+    sealed: u32,
+    /// Frames after which it is spent; none: never.
+    lasts: Option<u32>,
 }
 
 /// Takes whole frames off `partial` and gives what is in them to `read`; says whether the last was the end.
@@ -42,10 +45,13 @@ fn framed(plain: &[u8], out: &mut Vec<u8>) {
 }
 
 impl Filter for Toy {
-    type Shared = ();
+    type Shared = Option<u32>;
 
-    fn new(_: &()) -> Toy {
-        Toy::default()
+    fn new(lasts: &Option<u32>) -> Toy {
+        Toy {
+            lasts: *lasts,
+            ..Toy::default()
+        }
     }
 
     fn begin(&mut self, _: &mut Vec<u8>) -> Result<(), Violation> {
@@ -93,6 +99,7 @@ impl Filter for Toy {
     fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         assert!(self.is_ready && (1..=RECORD).contains(&plain.len()));
         framed(plain, out);
+        self.sealed += 1;
         Ok(())
     }
 
@@ -101,7 +108,7 @@ impl Filter for Toy {
     }
 
     fn is_spent(&self) -> bool {
-        false
+        self.lasts.is_some_and(|lasts| self.sealed >= lasts)
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
@@ -197,8 +204,19 @@ fn served(
     limits: Limits,
     clients: Vec<Speaker>,
 ) -> (Ours, Vec<Speaker>) {
+    served_by(None, seed, options, limits, clients)
+}
+
+/// The same, with filters that last for so many frames.
+fn served_by(
+    lasts: Option<u32>,
+    seed: u64,
+    options: Options,
+    limits: Limits,
+    clients: Vec<Speaker>,
+) -> (Ours, Vec<Speaker>) {
     let ring = Sim::with(seed, Speakers::default(), options);
-    let ring = Secured::new(ring, ());
+    let ring = Secured::new(ring, lasts);
     let mut worker = Worker::new(ring, setting(limits, Site::BuiltIn));
     let at = worker.listen(&"0.0.0.0:80".parse().unwrap(), None).unwrap();
     let mut conns = Vec::new();
@@ -300,6 +318,46 @@ fn clients_get_what_they_get_without_however_bytes_are_cut() {
 }
 
 #[test]
+fn a_connection_whose_filter_is_soon_used_up_ends_in_good_order() {
+    const LASTS: u32 = 10;
+    let faults = Faults {
+        reads: Reads::OneByte,
+        ..Faults::default()
+    };
+    let options = Options {
+        faults,
+        ..Options::default()
+    };
+    let lasts = LASTS as usize;
+    let post = b"POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+    // A request, how often it is sent, and the responses.
+    let cases = [
+        (get("/hello"), 40, lasts + 1),
+        (post.to_vec(), 40, lasts + 1),
+        // Of a large body a frame is 16 KiB: what has begun is sent to its end.
+        (get("/bytes/1000000"), 40, 2),
+        (get("/hello"), lasts, lasts),
+    ];
+    for (request, times, responses) in cases {
+        // A request a frame, so that each is read by itself and its response is a frame too.
+        let client = speaker(&request.repeat(times), End::Waits, request.len());
+        let clients = vec![client];
+        let (worker, clients) = served_by(Some(LASTS), 1, options.clone(), limits(), clients);
+        let heard = String::from_utf8_lossy(&clients[0].heard);
+        assert_eq!(heard.matches("HTTP/1.1 ").count(), responses);
+        let is_spent = responses != LASTS as usize;
+        let last = heard.rfind("HTTP/1.1 ").unwrap();
+        assert_eq!(heard[last..].contains("Connection: close"), is_spent);
+        assert!(!heard[..last].contains("Connection: close"));
+        assert!(!worker.context.is_ending, "others go on");
+        let client = &clients[0];
+        assert_eq!([client.was_told, client.is_closed], [is_spent; 2]);
+        assert_eq!(worker.context.counts.cut, 0);
+        assert_eq!(worker.context.counts.requests, responses as u64);
+    }
+}
+
+#[test]
 fn a_handshake_that_stalls_is_cut_off_by_the_first_requests_limit() {
     for says in [&b""[..], b"h"] {
         let mut silent = speaker(b"", End::Waits, 1);
@@ -353,7 +411,7 @@ fn a_handshake_that_is_under_way_when_the_server_stops_may_be_finished() {
         ..Options::default()
     };
     let ring = Sim::with(1, Speakers::default(), options);
-    let mut worker: Ours = Worker::new(Secured::new(ring, ()), setting(limits(), Site::BuiltIn));
+    let mut worker: Ours = Worker::new(Secured::new(ring, None), setting(limits(), Site::BuiltIn));
     let at = worker.listen(&"0.0.0.0:80".parse().unwrap(), None).unwrap();
     let sim = worker.ring.socket_ring();
     let now = sim.now();
