@@ -1,6 +1,6 @@
 //! A browser loads a page with all that is on it.
 
-use super::{Served, with_program};
+use super::{Served, count, with_program};
 use std::process::Command;
 
 const PAGE: &str = "<!DOCTYPE html><title>weigh</title><link rel=stylesheet href=style.css>
@@ -19,6 +19,15 @@ const IMAGE: &str = "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='
 
 #[test]
 fn a_browser_shows_a_page_with_its_style_script_and_images_and_asks_once_for_each() {
+    shows_a_page(Served::start);
+}
+
+#[test]
+fn a_browser_shows_an_encrypted_page_with_all_that_is_on_it() {
+    shows_a_page(Served::encrypted);
+}
+
+fn shows_a_page(start: fn(u32, &[(&str, &[u8])]) -> Served) {
     with_program("chromium", |chromium| {
         let images = ["0.svg", "1.svg", "2.svg", "3.svg", "4.svg", "5.svg"];
         let mut files = vec![
@@ -27,7 +36,7 @@ fn a_browser_shows_a_page_with_its_style_script_and_images_and_asks_once_for_eac
             ("style.css", STYLE.as_bytes()),
         ];
         files.extend(images.map(|name| (name, IMAGE.as_bytes())));
-        let mut server = Served::start(2, &files);
+        let mut server = start(2, &files);
         let said = Command::new("timeout")
             .args([
                 "60",
@@ -35,6 +44,7 @@ fn a_browser_shows_a_page_with_its_style_script_and_images_and_asks_once_for_eac
                 "--headless",
                 "--no-sandbox",
                 "--disable-gpu",
+                "--ignore-certificate-errors",
             ])
             .args(["--disable-background-networking", "--dump-dom"])
             .arg("--virtual-time-budget=10000")
@@ -48,6 +58,9 @@ fn a_browser_shows_a_page_with_its_style_script_and_images_and_asks_once_for_eac
         let page = String::from_utf8_lossy(&said.stdout);
         assert!(page.contains(">6 images on rgb(1, 2, 3)<"), "{page}");
         let (mut log, counts) = server.stop();
+        let [requests, connections] = ["requests", "connections"].map(|name| count(&counts, name));
+        assert_eq!((requests, count(&counts, "refused")), (log.len() as u64, 0));
+        assert!((1..=requests).contains(&connections), "{counts}");
         // Browsers ask for it by themselves, if they feel like it.
         log.retain(|(_, path, ..)| path != "/favicon.ico");
         log.sort();

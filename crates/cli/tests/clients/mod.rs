@@ -32,6 +32,7 @@ pub struct Served {
     out: BufReader<ChildStdout>,
     /// Address and port.
     pub at: String,
+    scheme: &'static str,
 }
 
 /// A line of its log: method, path, status, bytes of the body.
@@ -40,6 +41,20 @@ pub type Line = (String, String, u16, u64);
 impl Served {
     /// Serves these files. (With one worker the log is in the order of the requests; each worker writes its own lines.)
     pub fn start(workers: u32, files: &[(&str, &[u8])]) -> Served {
+        Served::speaking("http", &[], workers, files)
+    }
+
+    /// The same over TLS, with a certificate that it signs by itself.
+    pub fn encrypted(workers: u32, files: &[(&str, &[u8])]) -> Served {
+        Served::speaking("https", &["--tls", "self-signed"], workers, files)
+    }
+
+    fn speaking(
+        scheme: &'static str,
+        flags: &[&str],
+        workers: u32,
+        files: &[(&str, &[u8])],
+    ) -> Served {
         let folder = tempfile::TempDir::with_prefix("weigh-").expect("a temporary folder");
         fs::create_dir(folder.path().join("www")).expect("a folder");
         for (name, content) in files {
@@ -49,6 +64,7 @@ impl Served {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weigh"))
             .args(["serve", "www", "--log", "access.log"])
             .args(["--listen", "127.0.0.1:0", "-w", &workers.to_string()])
+            .args(flags)
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -57,19 +73,22 @@ impl Served {
         let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut line = String::new();
         out.read_line(&mut line).expect("a line");
-        let at = line.trim_end().strip_prefix("listening on ");
+        // With TLS a word follows.
+        let at = line.strip_prefix("listening on ");
+        let at = at.and_then(|rest| rest.split_whitespace().next());
         let at = at.unwrap_or_else(|| panic!("{line:?}")).to_owned();
         Served {
             folder,
             child: Some(child),
             out,
             at,
+            scheme,
         }
     }
 
     /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.at)
+        format!("{}://{}{path}", self.scheme, self.at)
     }
 
     /// A file beside the folder that is served.
