@@ -44,7 +44,7 @@ enum Chore {
     Count(count::CountChore),
     /// Build the fuzz targets and run them for a bounded time.
     Fuzz(fuzz::Fuzz),
-    /// Test against the real servers; a missing one is a failure.
+    /// Test against the real servers; a missing one is a failure, or said.
     Servers,
     /// Count the lines of code of each member: no blanks, no comments, tests apart.
     Size(size::Size),

@@ -27,7 +27,7 @@ fn a_browser_shows_an_encrypted_page_with_all_that_is_on_it() {
     shows_a_page(Served::encrypted);
 }
 
-fn shows_a_page(start: fn(u32, &[(&str, &[u8])]) -> Served) {
+fn shows_a_page(start: impl Fn(u32, &[(&str, &[u8])]) -> Served) {
     with_program("chromium", |chromium| {
         let images = ["0.svg", "1.svg", "2.svg", "3.svg", "4.svg", "5.svg"];
         let mut files = vec![
