@@ -13,7 +13,8 @@ use std::io::{IoSlice, Read, Write};
 use std::sync::{Arc, LazyLock};
 use wire::tls::{Credentials, Security, Server, Settings, Tls, Trust};
 use wire::{
-    Connection, Ending, ExchangeId, Filter, Head, Method, Opening, Sink, Source, Stack, Violation, Visitor,
+    Connection, Ending, ExchangeId, Filter, Head, Method, Opening, Sink, Source, Stack, Violation,
+    Visitor,
 };
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";

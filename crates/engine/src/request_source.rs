@@ -122,24 +122,28 @@ impl<'p> RequestSource<'p> {
     /// during the load.
     pub(crate) fn next_made(&mut self) -> Option<Made<'_, 'p>> {
         let (job, filling) = (self.job, self.filling(self.seq));
-        let (request, body, request_index) = match &mut self.lines {
+        let (request, file, request_index) = match &mut self.lines {
             Some(lines) => {
                 self.seq += self.stride;
-                (Cow::Owned(lines.next()?), None, RequestIndex::UNLISTED)
+                let request = Cow::Owned(lines.next()?);
+                (request, &job.common_body[..], RequestIndex::UNLISTED)
             }
             None => {
                 let prepared = &job.prepared[self.place];
                 self.pass();
                 let request = prepared.template.as_deref()?;
-                let body = Some(&prepared.body[..]).filter(|body| !body.is_empty());
-                (Cow::Borrowed(request), body, prepared.request_index)
+                let request = Cow::Borrowed(request);
+                (request, &prepared.body[..], prepared.request_index)
             }
         };
-        let body = match (&request.body, body) {
-            (None, _) => Source::EMPTY,
-            (Some(Body::File { .. }), None) => Source::Shared(&job.common_body),
-            (Some(Body::Text(text)), None) => filled(text.as_bytes(), filling),
-            (Some(_), Some(template)) => filled(template, filling),
+        let body = match &request.body {
+            None => Source::EMPTY,
+            Some(Body::File { .. }) => Source::Shared(file),
+            Some(Body::Text(text)) => {
+                let mut body = Vec::new();
+                template::render(text.as_bytes(), filling, &mut body);
+                Source::Own(body)
+            }
         };
         let mut path = std::mem::take(&mut self.path).into_bytes();
         path.clear();
@@ -180,13 +184,6 @@ impl<'p> RequestSource<'p> {
             false => self.place - many,
         };
     }
-}
-
-/// A body with its holes filled.
-fn filled<'p>(template: &[u8], filling: Filling) -> Source<'p> {
-    let mut body = Vec::new();
-    template::render(template, filling, &mut body);
-    Source::Own(body)
 }
 
 /// A request as it would be sent first.
@@ -301,5 +298,31 @@ mod tests {
             "{head}"
         );
         assert_eq!(first.body, b"n=1234");
+    }
+
+    #[test]
+    fn a_body_from_a_file_goes_out_as_it_is_whatever_the_path_has() {
+        let file = std::env::temp_dir().join(format!("weigh-body-{}", std::process::id()));
+        std::fs::write(&file, "n={seq}").unwrap();
+        let request = Request {
+            method: "POST".into(),
+            body: Some(Body::File {
+                path: file.clone(),
+                length: 7,
+            }),
+            ..Request::get("/a?id={seq}")
+        };
+        let plan = Plan {
+            requests: Requests::Listed(vec![request]),
+            ..Plan::example("127.0.0.1:80".parse().unwrap())
+        };
+        let endpoint = plan.target.endpoints[0].clone();
+        let job = Job::new(plan, endpoint).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let first = job.first_requests(12, 1).pop().unwrap();
+        let head = String::from_utf8_lossy(first.head.bytes()).into_owned();
+        assert!(head.starts_with("POST /a?id=12 "), "{head}");
+        assert!(head.contains("\r\nContent-Length: 7\r\n"), "{head}");
+        assert_eq!(first.body, b"n={seq}");
     }
 }

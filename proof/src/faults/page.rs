@@ -143,12 +143,14 @@ fn totals(names: &[&str], lines: &[Line]) -> Vec<String> {
     let wrong = |name: &&str| {
         let trials = lines.iter().flat_map(|line| &line.trials);
         let judged = trials.filter(|trial| trial.tool == *name && trial.unjudged.is_none());
-        judged
-            .filter(|trial| !trial.wrongs.is_empty())
-            .count()
-            .to_string()
+        let (mut wrong, mut all) = (0, 0);
+        for trial in judged {
+            wrong += u32::from(!trial.wrongs.is_empty());
+            all += 1;
+        }
+        format!("{wrong} of {all}")
     };
-    let title = ["**wrong cells**".to_owned(), format!("of {}", lines.len())];
+    let title = ["**wrong cells**", "of those that are judged"].map(str::to_owned);
     title.into_iter().chain(names.iter().map(wrong)).collect()
 }
 

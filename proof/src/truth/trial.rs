@@ -5,7 +5,7 @@
 //! tools meant to send when they do not say, so theirs is the distribution of departure less arrival.
 
 use super::capture::{Capture, Seen};
-use super::case::{Case, Nature, Percentiles, TIMEOUT};
+use super::case::{Case, FIGURES, Nature, Percentiles, TIMEOUT};
 use super::lindley::Queue;
 use super::noise::{self, Noise};
 use super::samples::Samples;
@@ -245,7 +245,9 @@ impl Order<'_> {
             let recorded = recorded(&round.tally);
             let censored = round.tally.latency_censored_from();
             for figure in 0..told.len() {
-                let withheld = recorded[figure].filter(|_| told[figure].is_none());
+                let said = format!("{} too few samples", FIGURES[figure]);
+                let is_withheld = told[figure].is_none() && measured.text.contains(&said);
+                let withheld = recorded[figure].filter(|_| is_withheld);
                 trial.reported[figure] = told[figure].or(withheld);
                 trial.withheld[figure] = withheld.is_some();
                 trial.at_least[figure] |=

@@ -17,8 +17,10 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const LAST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 const RIGHT: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\
     Connection: keep-alive\r\n\r\nHello, world!\n";
-/// As long as nothing should come. The only wait in which nothing is awaited.
+/// As long as nothing should come.
 const QUIET: Duration = Duration::from_millis(30);
+/// The same where something is done by the server before.
+const SILENCE: Duration = Duration::from_millis(500);
 /// As long as something may take that comes.
 const SOON: Duration = Duration::from_secs(20);
 
@@ -62,12 +64,23 @@ fn asked(
     config: &Arc<ClientConfig>,
     request: &[u8],
 ) -> (String, io::Result<usize>) {
+    asked_for(stream, config, request, SOON)
+}
+
+/// The same, waiting for more of the response for at most `patience`.
+fn asked_for(
+    stream: TcpStream,
+    config: &Arc<ClientConfig>,
+    request: &[u8],
+    patience: Duration,
+) -> (String, io::Result<usize>) {
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let client = ClientConnection::new(Arc::clone(config), name).unwrap();
     let mut stream = StreamOwned::new(client, stream);
     let mut bytes = Vec::new();
     let end = stream
         .write_all(request)
+        .and_then(|()| stream.sock.set_read_timeout(Some(patience)))
         .and_then(|()| stream.read_to_end(&mut bytes));
     (String::from_utf8(bytes).unwrap(), end)
 }
@@ -203,8 +216,7 @@ fn each_end_of_records_is_what_the_table_says_and_counted_once() {
 fn half_a_record_is_followed_by_nothing() {
     let (server, config) = start(M::SilenceInRecord, 1);
     let stream = connect(&server);
-    stream.set_read_timeout(Some(QUIET)).unwrap();
-    let (text, end) = asked(stream, &config, GET);
+    let (text, end) = asked_for(stream, &config, GET, SILENCE);
     assert_eq!(
         (&*text, end.unwrap_err().kind()),
         ("", ErrorKind::WouldBlock)

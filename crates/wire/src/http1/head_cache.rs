@@ -76,7 +76,7 @@ impl HeadCache {
         last.bytes.extend_from_slice(&input[..parsed.length]);
         last.facts = parsed.facts;
         last.date = parsed.date.clone();
-        last.marked = differs.map_or(parsed.date.end, |place| parsed.date.end + 8 * place);
+        last.marked = differs.map_or(0, |place| parsed.date.end + 8 * place);
         last.eight = eight(&last.bytes, last.marked);
     }
 }
@@ -98,8 +98,8 @@ struct CachedHead {
     bytes: Vec<u8>,
     facts: Facts,
     date: Range<usize>,
-    /// Eight of the bytes, from `marked` on, behind Date: the first that differ from the head that was read before. Other heads mostly
-    /// differ there, too, and it is known without a call.
+    /// Eight of the bytes, from `marked` on: the first behind Date that differ from the head that was read before, as other heads mostly
+    /// do there, too, which is known without a call. Its first ones where none differ.
     eight: u64,
     marked: usize,
 }
@@ -361,5 +361,22 @@ mod tests {
         assert!(seen(&head(13, PLACES)));
         let known = each.filter(|&length| cache.recall(&head(13, length)).is_some());
         assert_eq!(known.count(), PLACES - 1);
+    }
+
+    #[test]
+    fn heads_that_end_with_date_are_found_whatever_comes_behind_them() {
+        let head = |length: usize, body: &str| {
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nDate: Fri, 20 Nov 2026 06:20:22 GMT\r\n\r\n{body}")
+                .into_bytes()
+        };
+        let cache = HeadCache::default();
+        for length in [10, 20, 30] {
+            let input = head(length, "");
+            cache.learn(&input, &parse(&input).unwrap().unwrap());
+        }
+        for length in [10, 20, 30, 10] {
+            let input = head(length, "a longer body");
+            assert!(cache.recall(&input).is_some(), "{length}");
+        }
     }
 }
