@@ -1,11 +1,13 @@
 //! What idle connections cost in memory, on both sides, with TLS and without: weigh opens them and hardly uses them.
 //!
-//! Counted is by how much the anonymous pages of all processes of a side grow from one connection to many. (Pages of files are
-//! left out: weigh on both sides has one program, whose pages are private to a process until the other has them too. The
-//! kernel's part of a connection is the same for all.) The connections have made their handshakes and sent nothing yet, but
-//! for one request a second over all of them. `--memory` counts otherwise: there each connection has had a response.
+//! Counted is by how much the anonymous pages of all processes of a side grow from a hundred connections to many: what a
+//! process allocates with its first ones is left out. (So are pages of files: weigh on both sides has one program, whose pages are
+//! private to a process until the other has them too. The kernel's part of a connection is the same for all.) The connections
+//! have made their handshakes and sent nothing yet, but for one request a second over all of them. `--memory` counts otherwise:
+//! there each connection has had a response.
 
 use super::memory::Failed;
+
 use super::series::median;
 use super::{Bench, Load};
 use crate::catalogue::{Memory, Server, named};
@@ -23,6 +25,8 @@ use std::path::Path;
 use std::time::Duration;
 use units::Nanos;
 
+/// Connections from which the growth is counted: fewer have what a process allocates once.
+const FEW: u64 = 100;
 /// Connections that are held.
 const CONNECTIONS: [u64; 2] = [1_000, 10_000];
 /// Starts of each server with each number of them.
@@ -86,12 +90,12 @@ fn one(bench: &Bench, server: &'static Server, tls: bool) -> Result<Vec<Idle>> {
         let held = hold.carry_out(&folder, child);
         held.with_context(|| format!("{connections} connections"))
     };
-    let first = hold(1)?;
+    let first = hold(FEW)?;
     let idle = |connections: u64| {
         let held = hold(connections)?;
         let growth = |side: usize| {
             let kb = held[side].anonymous_kb as f64 - first[side].anonymous_kb as f64;
-            kb * 1024.0 / (connections - 1) as f64
+            kb * 1024.0 / (connections - FEW) as f64
         };
         Ok(Idle {
             server: server.name,
