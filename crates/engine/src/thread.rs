@@ -27,13 +27,13 @@ pub use slicing::{Lane, SliceLength, SliceShare, lane};
 
 use crate::accounts::Accounts;
 use crate::barrier::{Barrier, SyncPoint};
+use crate::driver::Driver;
 use crate::exchanges::Exchanges;
 use crate::job::Job;
 use crate::local_addresses::LocalAddresses;
 use crate::quota::Quota;
 use crate::recorder::{Cut, Recorder};
 use crate::request_source::RequestSource;
-use crate::schedule::Schedule;
 use crate::slot::{Slot, State};
 use crate::stalls::StallDetector;
 use crate::watchdog::Watchdog;
@@ -90,8 +90,8 @@ pub struct Thread<'p, R, C = Usual<'p>> {
     exchanges: Exchanges,
     request_source: RequestSource<'p>,
     quota: Quota,
-    /// When exchanges are due; none in a closed loop.
-    schedule: Option<Box<Schedule>>,
+    /// When exchanges are due, and on which slot.
+    driver: Driver,
     /// The round's number, from which the schedule follows.
     round: u32,
     recorder: Recorder<'p>,
@@ -163,7 +163,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             exchanges: Exchanges::default(),
             request_source: RequestSource::new(job, index, threads, seq),
             quota: Quota::closed(),
-            schedule: Schedule::of(plan, slots as u32, threads),
+            driver: Driver::of(plan, slots as u32, threads),
             round: 0,
             recorder: Recorder::new(job, stalls, watchdog),
             local_addresses: LocalAddresses::new(&plan.sources, peer, job.ports, index, threads),
@@ -413,7 +413,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
 
     #[cold]
     fn has_waited_in_vain(&mut self) -> bool {
-        if self.schedule.is_some() && self.under_way == 0 && !self.has_backlog() {
+        if !self.driver.is_closed() && self.under_way == 0 && !self.has_backlog() {
             self.last_response = self.clock; // nothing was sent
         }
         let limits = self.job.plan.timeouts;
@@ -422,11 +422,10 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         if waited <= patience {
             return false;
         }
-        if self.schedule.is_some() {
-            self.abandon_backlog(self.clock, Blame::Server);
-            self.quota.give_up(); // what was not due yet never will be
-        } else {
-            let never = self.quota.give_up();
+        self.abandon_backlog(self.clock, Blame::Server);
+        let never = self.quota.give_up();
+        // By a schedule what was not due yet never will be.
+        if self.driver.is_closed() {
             self.recorder.tally.scheduled += never;
             let tally = &mut self.recorder.tally;
             tally.observe_never_sent(never, waited, Blame::Server);
@@ -440,7 +439,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     fn drain(&mut self) {
         let patience = self.job.plan.timeouts.exchange;
         let mut limit = self.clock + patience;
-        if self.schedule.is_some() {
+        if !self.driver.is_closed() {
             self.drain_backlog(patience);
             limit = self.clock + patience + self.sweep_every; // some were sent just now
         }

@@ -7,7 +7,6 @@
 //! there each connection has had a response.
 
 use super::memory::Failed;
-
 use super::series::median;
 use super::{Bench, Load};
 use crate::catalogue::{Memory, Server, named};

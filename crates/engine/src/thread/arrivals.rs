@@ -1,15 +1,9 @@
-//! What an open loop does otherwise: a schedule says when exchanges are due, and a free slot is looked for.
-//!
-//! An idle connection is taken, the last used first; a vacant slot is connected where there is none; and where none may
-//! be opened, what is due waits, first come first served, still counted from its due.
-//!
-//! Where connections arrive, each gets a vacant slot and is connected, asks its exchanges one after the other, each due
-//! when the one before it is over, and is closed.
+//! What a thread does for what is due by a schedule: gives it a slot, sends it, or gives it up.
 
 use super::Thread;
+use crate::driver::Next;
 use crate::recorder::Cut;
-use crate::schedule::Session;
-use crate::slot::{Pending, State};
+use crate::slot::State;
 use kernel::Ring;
 use plan::Stretch;
 use record::{Blame, BusyPoll};
@@ -22,12 +16,13 @@ const PAUSED_MOST: u64 = 10;
 impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// The load begins at `at`: in a closed loop everywhere at once, in an open one as its schedule says.
     pub(super) fn begin(&mut self, at: Instant, stretch: Stretch) {
-        self.is_watchful = self.schedule.is_some() || self.accounts.busy_poll == BusyPoll::Always;
-        let Some(schedule) = &mut self.schedule else {
+        let is_closed = self.driver.is_closed();
+        self.is_watchful = !is_closed || self.accounts.busy_poll == BusyPoll::Always;
+        if is_closed {
             return self.offer_all(at);
-        };
+        }
         let seed = stretch.seed(self.job.plan.seed, self.round);
-        schedule.begin(at, seed, self.index, self.threads);
+        self.driver.begin(at, seed, self.index, self.threads);
         self.release();
     }
 
@@ -37,14 +32,12 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     #[inline(never)] // a closed loop is to carry nothing of it
     pub(super) fn catch_up(&mut self) -> Instant {
         self.clock = self.ring.now();
-        if let Some(schedule) = &mut self.schedule {
-            schedule.renew_allowance();
-        }
+        self.driver.renew_allowance();
         if self.release() {
             return self.clock;
         }
-        match &self.schedule {
-            Some(schedule) if schedule.head > self.clock => schedule.head,
+        match self.driver.head() {
+            head if head > self.clock => head,
             _ => Instant::NEVER,
         }
     }
@@ -53,33 +46,19 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// they are.
     #[inline(never)]
     pub(super) fn release(&mut self) -> bool {
-        while let Some(schedule) = &mut self.schedule {
-            if schedule.head > self.clock {
-                return false;
+        loop {
+            match self.driver.next(self.clock, self.connecting) {
+                Next::Wait => return false,
+                Next::AskFirst => return true,
+                Next::Slot(index) => self.assign_scheduled(index),
             }
-            let may_connect = self.connecting < schedule.most_connecting;
-            let may_open = may_connect && !schedule.vacant.is_empty();
-            if schedule.idle.is_empty() && !may_open {
-                schedule.full.begin(self.clock);
-                return false;
-            }
-            schedule.full.end(self.clock);
-            if !schedule.is_allowed() {
-                return true;
-            }
-            let free = schedule.idle.pop().or_else(|| schedule.vacant.pop());
-            let Some(index) = free else { return false };
-            self.offer_scheduled(index);
         }
-        false
     }
 
     /// Assigns what has become due while an answer was seen to.
     #[inline(never)]
     pub(super) fn release_after_answer(&mut self) {
-        if let Some(schedule) = &mut self.schedule {
-            schedule.note_answer();
-        }
+        self.driver.note_answer();
         self.release();
     }
 
@@ -89,123 +68,35 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         let slot = &self.slots[index as usize];
         let is_free =
             matches!(slot.state, State::Open | State::Closed) && slot.connection.is_idle();
-        if let Some(schedule) = self.schedule.as_mut().filter(|_| is_free) {
-            schedule.free(index, at, Nanos::ZERO);
+        if is_free {
+            self.driver.freed(index, at, Nanos::ZERO);
         }
-        self.offer_scheduled(index);
+        self.assign_scheduled(index);
     }
 
-    /// A slot that may be free: it gets what is due, or lies down to wait for it.
-    fn offer_scheduled(&mut self, index: u32) {
-        let slot = &self.slots[index as usize];
-        let takes_one = slot.connection.takes_one();
-        match slot.state {
-            State::Open if slot.has_room(self.exchanges_per_connection) => {
-                match self.take_for_open(index) {
-                    Some(pending) if takes_one => self.send_scheduled(index, pending),
-                    Some(pending) => {
-                        self.open_exchange(index, pending);
-                        self.flush(index);
-                    }
-                    None => {
-                        self.flush(index);
-                        self.park(index);
-                    }
-                }
-            }
-            State::Open => self.flush(index),
-            State::Closed if slot.pending.is_none() => match self.take_scheduled(index) {
-                Some(pending) => {
-                    self.slots[index as usize].pending = Some(pending);
-                    self.connect(index);
-                }
-                None => self.park(index),
-            },
-            State::Closed | State::Connecting(_) | State::Handshaking(_) | State::Backoff(_) => {}
-        }
+    /// A slot that may be free gets what is due by now, or waits for it.
+    fn assign_scheduled(&mut self, index: u32) {
+        self.assign(index, self.clock);
         self.note_waits(index);
     }
 
     /// Nothing is due for this slot.
-    fn park(&mut self, index: u32) {
+    #[inline(never)]
+    pub(super) fn park(&mut self, index: u32) {
         let is_open = self.slots[index as usize].state == State::Open;
-        let Some(schedule) = &mut self.schedule else {
-            return;
-        };
-        schedule.full.end(self.clock);
-        match is_open {
-            true if schedule.is_of_sessions() => {
-                self.leave(index, Cut::Behind);
-                self.offer_freed(index, self.clock);
-            }
-            true => schedule.idle.push(index),
-            false => schedule.vacant.push(index),
+        if self.driver.park(index, is_open, self.clock) {
+            self.leave(index, Cut::Behind);
+            self.offer_freed(index, self.clock);
         }
-    }
-
-    /// What is due for a slot with a connection: the session's next exchange; or the first that waits for any.
-    fn take_for_open(&mut self, index: u32) -> Option<Pending> {
-        match self.schedule.as_ref()?.is_of_sessions() {
-            true => self.take_promised(index),
-            false => self.take_scheduled(index),
-        }
-    }
-
-    /// The first that is due by now and was not assigned, if one may be before answers are asked for: an exchange, or the
-    /// first of a session.
-    fn take_scheduled(&mut self, index: u32) -> Option<Pending> {
-        let schedule = self.schedule.as_mut()?;
-        while schedule.head <= self.clock && schedule.is_allowed() {
-            let scheduled = schedule.head;
-            match self.quota.take_arrival(scheduled, schedule.each) {
-                Some((belongs, left)) => {
-                    schedule.note_assigned();
-                    let queued = schedule.full.within(scheduled, self.clock);
-                    schedule.assign(index, queued);
-                    if let Some(session) = schedule.session(index) {
-                        *session = Some(Session {
-                            scheduled,
-                            belongs,
-                            left,
-                        });
-                    }
-                    schedule.pass();
-                    self.recorder.note_arrival(belongs);
-                    return Some(self.begun(scheduled, belongs));
-                }
-                // There is nothing left for it to ask, unless a session ends early.
-                None if self.quota.is_promised(scheduled) => schedule.pass(),
-                None => schedule.end(),
-            }
-        }
-        None
-    }
-
-    /// The next exchange of the session on this slot, due since the one before it was over.
-    fn take_promised(&mut self, index: u32) -> Option<Pending> {
-        let schedule = self.schedule.as_mut()?;
-        let scheduled = schedule.free_since(index);
-        let session = schedule.session(index)?.as_mut();
-        let session = session.filter(|session| session.left > 0)?;
-        let belongs = self.quota.take_promised(scheduled)?;
-        session.left -= 1;
-        schedule.assign(index, Nanos::ZERO);
-        Some(self.begun(scheduled, belongs))
-    }
-
-    fn begun(&mut self, scheduled: Instant, belongs: bool) -> Pending {
-        self.under_way += 1;
-        self.recorder.tally.scheduled += u64::from(belongs);
-        Pending { scheduled, belongs }
     }
 
     /// The connection on this slot is closed, by `cut`, or could not be opened: if it was a session, that is over, and what
     /// it did not ask is for others.
     #[inline(never)] // a closed loop is to carry nothing of it
     pub(super) fn end_session(&mut self, index: u32, cut: Option<Cut>) {
-        let schedule = self.schedule.as_mut();
-        let session = schedule.and_then(|schedule| schedule.session(index)?.take());
-        let Some(session) = session else { return };
+        let Some(session) = self.driver.lost(index) else {
+            return;
+        };
         self.quota.release(session.left);
         let ended = matches!(cut, Some(Cut::Behind | Cut::Dead(_) | Cut::Timeout));
         let is_early = session.left > 0 && self.quota.goes_on(self.clock);
@@ -226,18 +117,14 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Writes down what the exchange on this slot has waited for, once its first byte is sent.
     #[inline(never)]
     pub(super) fn note_waits(&mut self, index: u32) {
-        let Some(schedule) = &mut self.schedule else {
-            return;
-        };
         let mut in_turn = self.slots[index as usize].connection.in_turn();
         let flight = in_turn.next().map(|id| &self.exchanges[id]);
         let Some(flight) = flight.filter(|flight| flight.exchange.is_sent()) else {
             return;
         };
-        let Some(waits) = schedule.waits(index) else {
+        let Some(waits) = self.driver.waits(index, flight.exchange.sent) else {
             return;
         };
-        schedule.last_sent = flight.exchange.sent;
         if flight.belongs
             && let Some(open) = &mut self.recorder.tally.open
         {
@@ -247,27 +134,17 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
 
     /// Whether something is due that was not assigned.
     pub(super) fn has_backlog(&self) -> bool {
-        let head = self.schedule.as_ref().map(|schedule| schedule.head);
-        head.is_some_and(|head| head <= self.clock && self.quota.allows(head))
+        self.driver.has_backlog(self.clock, &self.quota)
     }
 
     /// Gives up what was due before `limit` and was not assigned: it is never sent. Nothing more becomes due.
     pub(super) fn abandon_backlog(&mut self, limit: Instant, blame: Blame) {
-        let Some(mut schedule) = self.schedule.take() else {
-            return;
-        };
-        while schedule.head < limit {
-            let Some((belongs, _)) = self.quota.take_arrival(schedule.head, 1) else {
-                break;
-            };
+        while let Some((scheduled, belongs)) = self.driver.abandon(limit, &mut self.quota) {
             self.recorder.note_arrival(belongs);
             if belongs {
-                self.recorder.never_sent(schedule.head, self.clock, blame);
+                self.recorder.never_sent(scheduled, self.clock, blame);
             }
-            schedule.pass();
         }
-        schedule.end();
-        self.schedule = Some(schedule);
     }
 
     /// Sends what was due when the window closed, for at most `patience`.

@@ -20,9 +20,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             nodelay: self.job.nodelay,
         };
         self.recorder.tally.connects.attempted += 1;
-        if let Some(schedule) = &mut self.schedule {
-            schedule.vacant.remove(index);
-        }
+        self.driver.connecting(index);
         let mut result = self
             .ring
             .connect(Token(index), &self.job.endpoint, &options);
@@ -69,9 +67,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     fn established(&mut self, index: u32, at: Instant, took: Nanos) {
         self.connecting -= 1;
         self.open += 1;
-        if let Some(schedule) = &mut self.schedule {
-            schedule.free(index, at, took);
-        }
+        self.driver.freed(index, at, took);
         let connects = &mut self.recorder.tally.connects;
         let slot = &mut self.slots[index as usize];
         connects.established += 1;
@@ -258,10 +254,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         }
         self.ring.close(Token(index), how);
         self.slots[index as usize].vacate();
-        if let Some(schedule) = &mut self.schedule {
-            schedule.idle.remove(index);
-            self.end_session(index, Some(cut));
-        }
+        self.end_session(index, Some(cut));
         self.open -= 1;
     }
 

@@ -79,32 +79,47 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         self.offer(index, self.clock);
     }
 
-    /// Opens on `index` what is due at `at`, as far as there is room, and sends it.
+    /// A slot may have room since `at`: it gets what is due, or waits for it.
     #[inline]
     pub(super) fn offer(&mut self, index: u32, at: Instant) {
-        if self.schedule.is_some() {
-            return self.offer_freed(index, at);
+        match self.driver.is_closed() {
+            true => self.assign(index, at),
+            false => self.offer_freed(index, at),
         }
+    }
+
+    /// Opens on `index` what is due at `at`, as far as there is room, and sends it. Where nothing is, the slot waits. (Always
+    /// inlined: a call would be felt in a closed loop, and what is asked of the driver goes away there.)
+    #[inline(always)]
+    pub(super) fn assign(&mut self, index: u32, at: Instant) {
         let slot = &mut self.slots[index as usize];
         match slot.state {
-            State::Open if slot.connection.takes_one() => self.send_one(index, at),
+            State::Open if slot.connection.takes_one() => self.assign_one(index, at),
             State::Open => {
-                while self.slots[index as usize].has_room(self.exchanges_per_connection) {
-                    let Some(pending) = self.take(at) else {
-                        break;
-                    };
-                    self.open_exchange(index, pending);
+                let mut has_idled = false;
+                while !has_idled
+                    && self.slots[index as usize].has_room(self.exchanges_per_connection)
+                {
+                    match self.take(index, true, at) {
+                        Some(pending) => self.open_exchange(index, pending),
+                        None => has_idled = true,
+                    }
                 }
                 self.flush(index);
+                if has_idled {
+                    self.park(index);
+                }
             }
             State::Closed if slot.pending.is_none() => {
                 if !self.resends.is_empty() && self.connect_again(index) {
                     return;
                 }
-                if let Some(pending) = self.take(at) {
-                    self.slots[index as usize].pending = Some(pending);
-                    self.connect(index);
-                }
+                let Some(pending) = self.take(index, false, at) else {
+                    return self.park(index);
+                };
+                self.recorder.note_arrival(pending.belongs);
+                self.slots[index as usize].pending = Some(pending);
+                self.connect(index);
             }
             State::Closed | State::Connecting(_) | State::Handshaking(_) | State::Backoff(_) => {}
         }
@@ -113,20 +128,13 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// The straight line through opening and flushing, where nothing is under way: a request whose bytes are there goes
     /// to the kernel without being queued.
     #[inline(always)]
-    fn send_one(&mut self, index: u32, at: Instant) {
+    fn assign_one(&mut self, index: u32, at: Instant) {
         if self.slots[index as usize].opened >= self.exchanges_per_connection {
             return;
         }
-        let Some(pending) = self.take(at) else {
-            return;
+        let Some(pending) = self.take(index, true, at) else {
+            return self.park(index);
         };
-        self.send_scheduled(index, pending);
-    }
-
-    /// Sends what is due on a connection where nothing is under way. (Always inlined: a call would be felt in a closed
-    /// loop, and an open one has but one more.)
-    #[inline(always)]
-    pub(super) fn send_scheduled(&mut self, index: u32, pending: Pending) {
         let Some(bodyless) = self.request_source.next_prepared(|it| it.body.is_empty()) else {
             self.open_exchange(index, pending);
             return self.flush(index);
@@ -150,16 +158,13 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         count_sent(&mut self.recorder.sent, pending.belongs);
     }
 
-    /// Asks the quota for one exchange due at `at`.
+    /// Takes what is due at `at` on a slot, with an open connection or without one.
     #[inline]
-    fn take(&mut self, at: Instant) -> Option<Pending> {
-        let belongs = self.quota.take(at)?;
+    fn take(&mut self, index: u32, is_open: bool, at: Instant) -> Option<Pending> {
+        let pending = self.driver.due(index, is_open, at, &mut self.quota)?;
         self.under_way += 1;
-        self.recorder.tally.scheduled += u64::from(belongs);
-        Some(Pending {
-            scheduled: at,
-            belongs,
-        })
+        self.recorder.tally.scheduled += u64::from(pending.belongs);
+        Some(pending)
     }
 
     #[inline]

@@ -83,9 +83,9 @@ impl<'p, R: Ring, C: Connection<'p>> Lane for Thread<'p, R, C> {
         let start = self.clock;
         self.open_window(start, Instant::NEVER);
         let (least, most) = (start + length.least, start + length.most);
-        self.quota = match self.schedule {
-            Some(_) => Quota::span(start, least),
-            None => Quota::span(start, Instant::NEVER),
+        self.quota = match self.driver.is_closed() {
+            true => Quota::span(start, Instant::NEVER),
+            false => Quota::span(start, least),
         };
         self.begin(start, Stretch::Window);
         let share = length.requests.div_ceil(self.job.plan.threads().into());
@@ -128,9 +128,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Sends nothing new, and follows what is in flight.
     fn follow(&mut self) {
         let patience = self.job.plan.timeouts.exchange;
-        if self.schedule.is_some() {
-            self.drain_backlog(patience);
-        }
+        self.drain_backlog(patience);
         self.quota.give_up();
         let limit = self.clock + patience + self.sweep_every;
         while self.under_way > 0 && self.clock < limit && !self.interrupted() {

@@ -93,8 +93,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// An exchange on this slot that has waited too long for its own response.
     fn late(&self, index: u32, now: Instant) -> Option<ExchangeId> {
         let slot = &self.slots[index as usize];
-        let free = self.schedule.as_ref().map(|each| each.free_since(index));
-        let free = free.unwrap_or(Instant::ZERO);
+        let free = self.driver.free_since(index);
         let is_late = |id: &ExchangeId| {
             now - self.exchanges[*id].since().max(free) >= self.job.plan.timeouts.exchange
         };

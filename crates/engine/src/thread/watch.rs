@@ -15,18 +15,12 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// Catches up with the schedule, and says until when this turn may sleep: not at all where that is over.
     #[inline(never)] // a closed loop that may sleep is to carry nothing of it
     pub(super) fn watch(&mut self, until: Instant) -> Instant {
-        let scheduled = match self.schedule.is_some() {
-            true => self.catch_up(),
-            false => {
-                self.clock = self.ring.now();
-                Instant::NEVER
-            }
-        };
+        let scheduled = self.catch_up();
         let sleep = match self.accounts.busy_poll {
             BusyPoll::Never => Instant::NEVER,
             BusyPoll::Always => Instant::ZERO,
             // What is due waits for a slot: no due can be met, and the server is to have the CPU.
-            BusyPoll::Near(_) if self.is_behind() => Instant::NEVER,
+            BusyPoll::Near(_) if self.driver.head() <= self.clock => Instant::NEVER,
             BusyPoll::Near(stretch) if self.expects_answer(stretch) => Instant::ZERO,
             BusyPoll::Near(stretch) => before(scheduled, stretch),
         };
@@ -43,16 +37,9 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         }
     }
 
-    /// Whether something that was due by now could not be assigned.
-    fn is_behind(&self) -> bool {
-        let head = self.schedule.as_ref().map(|schedule| schedule.head);
-        head.is_some_and(|head| head <= self.clock)
-    }
-
     /// Whether an answer is awaited, and something was sent less than `stretch` ago.
     fn expects_answer(&self, stretch: Nanos) -> bool {
-        let sent = self.schedule.as_ref().map(|schedule| schedule.last_sent);
-        self.under_way > 0 && sent.is_some_and(|sent| self.clock - sent < stretch)
+        self.under_way > 0 && self.driver.has_sent_within(stretch, self.clock)
     }
 
     /// The wait has brought nothing: the clock is read, and what was spun is not charged as work.
