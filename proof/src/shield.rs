@@ -12,6 +12,8 @@
 mod victim;
 // who must not notice,
 mod honest;
+// through what its requests go,
+mod tunnel;
 // by whom,
 mod attacks;
 // with which tool,
@@ -53,6 +55,9 @@ pub struct Shield {
     /// Connections of each slow attack.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     connections: u32,
+    /// Over TLS: the same attacks inside it, and handshakes that do not go on.
+    #[arg(long)]
+    tls: bool,
     /// Only these attacks.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = attacks::names())]
     only: Vec<String>,
@@ -99,8 +104,9 @@ impl Shield {
     pub fn run(&self) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client"])?;
-        let wanted = |(name, _): &&(&str, Attack)| {
-            self.only.is_empty() || self.only.iter().any(|only| only == name)
+        let wanted = |(name, attack): &&(&str, Attack)| {
+            let is_asked = self.only.is_empty() || self.only.iter().any(|only| only == name);
+            is_asked && attack.fits(self.tls)
         };
         let attacks: Vec<_> = ATTACKS.iter().filter(wanted).collect();
         if attacks
@@ -115,9 +121,12 @@ impl Shield {
         site.add_large(honest::LARGE, 1)?;
         site.add_large(attacks::HUGE, 100)?;
         let times = self.times();
-        let mut victim = Victim::start(site.path(), site.home()?, &times)?;
+        let secured = self.tls.then(|| site.certificate()).transpose()?;
+        let home = site.home()?;
+        let mut victim = Victim::start(site.path(), home, &times, secured.as_deref())?;
         let but = times.map_or(String::new(), |times| format!(", but each time {times}"));
-        println!("server     weigh serve, with its own limits{but}");
+        let tls = if self.tls { " over TLS" } else { "" };
+        println!("server     weigh serve{tls}, with its own limits{but}");
         let mut outcomes = vec![self.attack(None, &mut victim, &mut site)?];
         for attack in attacks {
             eprintln!("attack     {}", attack.0);
@@ -161,7 +170,7 @@ impl Shield {
         };
         let name = attack.map_or("calm", |(name, _)| name);
         let before = victim.counts()?;
-        let honest = Honest::start(victim.at, site.path())?;
+        let honest = Honest::start(victim.at, site.path(), victim.certificate.clone())?;
         let report = match attack {
             None => Ok(attacks::calm(&setup)),
             Some((_, attack)) => attack.carry_out(&setup, victim),

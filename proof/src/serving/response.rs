@@ -53,7 +53,7 @@ pub fn connect(at: SocketAddr) -> Result<TcpStream> {
 /// # Errors
 /// As [`look`].
 pub fn fetch(
-    connection: &mut TcpStream,
+    connection: &mut (impl Read + Write),
     at: SocketAddr,
     path: &str,
     close: bool,
@@ -74,7 +74,8 @@ pub fn fetch(
     let left = body.checked_sub(begun.len());
     let left = left.context("more came than Content-Length says")? as u64;
     sink.write_all(&begun)?;
-    let came = std::io::copy(&mut connection.take(left), sink).context("the body broke off")?;
+    let came = std::io::copy(&mut Read::by_ref(connection).take(left), sink)
+        .context("the body broke off")?;
     ensure!(came == left, "the body ended early");
     Ok(Response {
         bytes: head.len() + body,
@@ -83,7 +84,7 @@ pub fn fetch(
 }
 
 /// The head with its empty line, and the part of the body that came with it.
-fn head(connection: &mut TcpStream) -> Result<(Vec<u8>, Vec<u8>)> {
+fn head(connection: &mut impl Read) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut came = Vec::new();
     let mut piece = [0; 4096];
     loop {

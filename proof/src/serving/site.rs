@@ -53,10 +53,10 @@ impl Site {
     /// openssl is not there, or failed.
     pub fn certificate(&self) -> Result<PathBuf> {
         let folder = self.folder.path().join("tls");
-        if folder.is_dir() {
+        if folder.join("cert.pem").is_file() {
             return Ok(folder);
         }
-        fs::create_dir(&folder)?;
+        fs::create_dir_all(&folder)?;
         let options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=localhost \
                        -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem";
         let mut openssl = Command::new("openssl");

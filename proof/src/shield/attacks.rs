@@ -4,12 +4,13 @@ use super::Setup;
 use super::slowhttptest::{self, Report};
 use super::victim::Victim;
 use crate::programs;
-use crate::serving::Bare;
-use crate::serving::response;
+use crate::serving::{Bare, response, start};
 use anyhow::{Context, Result};
+use kernel::process::Child;
+use std::io::Write;
 use std::process::Command;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A file that no socket holds, so that a client that stops reading it is in its middle.
 pub const HUGE: &str = "huge.bin";
@@ -17,20 +18,24 @@ pub const HUGE: &str = "huge.bin";
 const IDLE: u32 = 10_000;
 /// Connections of each client that is killed.
 const KILLED: u32 = 50;
+/// How long a client over TLS lives: it has had one response by then, and is in the middle of others.
+const MIDDLE: Duration = Duration::from_millis(1500);
 
 /// One way to attack.
 pub enum Attack {
     /// By slowhttptest: the path that is requested, and its arguments. The sizes are such that a request or a response
     /// would take minutes; the intervals, a tenth of the attack, that the connection is never quite still.
     Slow(&'static str, &'static str),
-    /// By ten thousand connections, each of which has had a response and sends no more requests.
+    /// By ten thousand connections, each of which has had a response and sends no more requests; over TLS, has made its handshake.
     Idle,
     /// By clients that are killed when each of their connections is in the middle of a large response.
     Killed,
+    /// By connections whose first handshake message comes byte by byte. Only over TLS.
+    Handshakes,
 }
 
 /// All of them by name.
-pub const ATTACKS: [(&str, Attack); 6] = [
+pub const ATTACKS: [(&str, Attack); 7] = [
     ("headers", Attack::Slow("/file.html", "-H -x 24")),
     ("bodies", Attack::Slow("/file.html", "-B -s 8192 -x 10")),
     ("ranges", Attack::Slow("/large.bin", "-R -a 10 -b 3000")),
@@ -40,6 +45,7 @@ pub const ATTACKS: [(&str, Attack); 6] = [
     ),
     ("idle", Attack::Idle),
     ("killed", Attack::Killed),
+    ("handshakes", Attack::Handshakes),
 ];
 
 impl Attack {
@@ -49,10 +55,21 @@ impl Attack {
     /// A tool could not be started, or did not attack.
     pub fn carry_out(&self, setup: &Setup, victim: &Victim) -> Result<Report> {
         match self {
-            Attack::Slow(path, mode) => slowhttptest::run(setup, victim.at, path, mode),
+            Attack::Slow(path, mode) => {
+                let (at, is_tls) = (victim.at, victim.certificate.is_some());
+                let scheme = if is_tls { "https" } else { "http" };
+                slowhttptest::run(setup, &format!("{scheme}://{at}{path}"), mode)
+            }
+            Attack::Idle if victim.certificate.is_some() => idle_secured(setup, victim),
             Attack::Idle => idle(setup, victim),
             Attack::Killed => killed(setup, victim),
+            Attack::Handshakes => handshakes(setup, victim),
         }
+    }
+
+    /// Whether it is one over TLS, or without.
+    pub fn fits(&self, is_tls: bool) -> bool {
+        is_tls || !matches!(self, Attack::Handshakes)
     }
 }
 
@@ -78,12 +95,72 @@ fn killed(setup: &Setup, victim: &Victim) -> Result<Report> {
     let begun = Instant::now();
     let mut clients = 0;
     while begun.elapsed() < setup.length() {
-        let mut client = client(victim, "/huge.bin", KILLED)?;
-        drop(Bare::holding(&mut client, "body")?);
+        match victim.certificate {
+            None => drop(Bare::holding(
+                &mut client(victim, "/huge.bin", KILLED)?,
+                "body",
+            )?),
+            Some(_) => {
+                let line = format!("/huge.bin -n {KILLED} -c {KILLED}");
+                let weigh = weigh(setup, victim, &line)?;
+                thread::sleep(MIDDLE); // nobody tells when all have begun; 5 GB take longer
+                drop(weigh);
+            }
+        }
         clients += 1;
     }
     let ending = format!("{clients} clients with {KILLED} connections each were killed");
     Ok(Report::ended(clients * KILLED, &ending))
+}
+
+/// Handshakes by weigh, and nothing behind them.
+fn idle_secured(setup: &Setup, victim: &Victim) -> Result<Report> {
+    let seconds = setup.seconds;
+    let line = format!(
+        "/file.html --rate 1 --arrivals constant -c {IDLE} --connect eager --warmup 0s --duration {seconds}s"
+    );
+    let weigh = weigh(setup, victim, &line)?;
+    thread::sleep(setup.length()); // they stay as long as other attacks do
+    drop(weigh);
+    Ok(Report::ended(IDLE, "all were let go"))
+}
+
+/// weigh as an attacker over TLS. It ends when this is dropped.
+fn weigh(setup: &Setup, victim: &Victim, line: &str) -> Result<Child> {
+    let url = format!("https://{}", victim.at);
+    let line = format!(
+        "run {url}{line} --insecure -t 1 --rounds 1 --server none --spin never --keep-going --quiet"
+    );
+    let mut command = vec![programs::path("weigh")?.display().to_string()];
+    command.extend(line.split_whitespace().map(str::to_owned));
+    let record = setup.folder.join("weigh.json").display().to_string();
+    command.extend(["--output".to_owned(), record]);
+    start(command, &setup.folder.join("words"))
+}
+
+/// The head of a record that is to hold a handshake message of 512 bytes (RFC 8446 section 5.1), and that of a ClientHello as long
+/// (section 4); what is in it comes too late to matter.
+const HELLO: [u8; 11] = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3];
+
+/// Connections that begin a handshake, a byte more on each every tenth of the attack, and never get beyond its first message.
+fn handshakes(setup: &Setup, victim: &Victim) -> Result<Report> {
+    let open = |_| response::connect(victim.at);
+    let all: Result<Vec<_>> = (0..setup.connections).map(open).collect();
+    let (mut open, mut closed) = (all?, 0);
+    for step in 0..10 {
+        let byte = HELLO.get(step).copied().unwrap_or(0);
+        open.retain_mut(|connection| {
+            let is_open = connection.write_all(&[byte]).is_ok();
+            closed += u64::from(!is_open);
+            is_open
+        });
+        thread::sleep(setup.length() / 10); // how slow they are is what is tried
+    }
+    Ok(Report {
+        closed: Some(closed),
+        left: Some(open.len() as u64),
+        ..Report::ended(setup.connections, "all were let go")
+    })
 }
 
 /// A bare client with one request on each of its connections.

@@ -3,12 +3,14 @@
 //!
 //! There are three of them, because they would notice different things: one that keeps its connection, one that opens a new
 //! one for each request and needs it accepted, and one that fetches more than a socket holds. Each waits a moment before
-//! its next request, as people do; a load that fills the CPUs would measure itself.
+//! its next request, as people do; a load that fills the CPUs would measure itself. (Over TLS a new connection is a new process, with
+//! a longer pause, and its start is part of the time.)
 
-use crate::serving::response::{connect, fetch};
+use super::tunnel::{Stream, connect};
+use crate::serving::response::fetch;
 use anyhow::{Context, Result, ensure};
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +29,9 @@ const TIMES_MAX: usize = 600_000;
 #[derive(Clone, Copy)]
 struct Client(&'static str, &'static str, bool, u64);
 
+/// The same of a client that starts a process for each connection.
+const PROCESS_PAUSE_MS: u64 = 50;
+
 const CLIENTS: [Client; 3] = [
     Client("a small file on a kept connection", "/file.html", true, 2),
     Client("a small file on a new connection", "/file.html", false, 2),
@@ -35,6 +40,12 @@ const CLIENTS: [Client; 3] = [
 
 /// How long the slowest response took, in ms, and its client's name.
 type Slowest = Option<(f64, &'static str)>;
+
+/// Whom they ask.
+struct Server {
+    at: SocketAddr,
+    certificate: Option<PathBuf>,
+}
 
 /// Honest clients at work.
 pub struct Honest {
@@ -54,17 +65,21 @@ pub struct Seen {
 }
 
 impl Honest {
-    /// Lets them ask the server at `at` for the files of `site`.
+    /// Lets them ask the server at `at` for the files of `site`, over TLS where it has a `certificate`.
     ///
     /// # Errors
     /// The files cannot be read.
-    pub fn start(at: SocketAddr, site: PathBuf) -> Result<Honest> {
+    pub fn start(at: SocketAddr, site: PathBuf, certificate: Option<PathBuf>) -> Result<Honest> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
         for client in CLIENTS {
             let wanted = fs::read(site.join(&client.1[1..]))?;
+            let server = Server {
+                at,
+                certificate: certificate.clone(),
+            };
             let stop = Arc::clone(&stop);
-            threads.push(thread::spawn(move || client.ask(at, &wanted, &stop)));
+            threads.push(thread::spawn(move || client.ask(&server, &wanted, &stop)));
         }
         Ok(Honest { stop, threads })
     }
@@ -85,14 +100,18 @@ impl Honest {
 
 impl Client {
     /// Asks until `stop`.
-    fn ask(self, at: SocketAddr, wanted: &[u8], stop: &AtomicBool) -> Seen {
-        let Client(name, _, _, pause_ms) = self;
+    fn ask(self, server: &Server, wanted: &[u8], stop: &AtomicBool) -> Seen {
+        let Client(name, _, stays, pause_ms) = self;
+        let pause_ms = match server.certificate {
+            Some(_) if !stays => PROCESS_PAUSE_MS,
+            _ => pause_ms,
+        };
         let mut seen = Seen::default();
         let mut connection = None;
         let mut body = Vec::with_capacity(wanted.len());
         while !stop.load(Ordering::Relaxed) && seen.has_room() {
             let begun = Instant::now();
-            match self.once(at, wanted, &mut connection, &mut body) {
+            match self.once(server, wanted, &mut connection, &mut body) {
                 Ok(()) => {
                     let time = begun.elapsed().as_secs_f64() * 1e3;
                     seen.times.push(time);
@@ -111,15 +130,16 @@ impl Client {
     /// One request and its answer.
     fn once(
         self,
-        at: SocketAddr,
+        server: &Server,
         wanted: &[u8],
-        kept: &mut Option<TcpStream>,
+        kept: &mut Option<Box<dyn Stream>>,
         body: &mut Vec<u8>,
     ) -> Result<()> {
         let Client(_, path, stays, _) = self;
-        let mut connection = kept.take().map_or_else(|| connect(at), Ok)?;
+        let new = || connect(server.at, server.certificate.as_deref());
+        let mut connection = kept.take().map_or_else(new, Ok)?;
         body.clear();
-        let fetched = fetch(&mut connection, at, path, !stays, body);
+        let fetched = fetch(&mut connection, server.at, path, !stays, body);
         fetched.context("the answer is not complete")?;
         ensure!(body == wanted, "the answer is not the file");
         *kept = stays.then_some(connection);
@@ -154,7 +174,11 @@ mod tests {
             let _ = connection.read(&mut [0; 1024]);
             connection.write_all(answer.as_bytes()).unwrap();
         });
-        let result = CLIENTS[1].once(at, wanted, &mut None, &mut Vec::new());
+        let server = Server {
+            at,
+            certificate: None,
+        };
+        let result = CLIENTS[1].once(&server, wanted, &mut None, &mut Vec::new());
         serving.join().unwrap();
         result
     }

@@ -8,7 +8,6 @@ use crate::programs;
 use crate::serving::{LOOK, to_end};
 use anyhow::{Context, Result, ensure};
 use std::fs;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 const PROGRAM: &str = "slowhttptest";
@@ -59,15 +58,15 @@ pub fn ensure_installed() -> Result<()> {
     Ok(())
 }
 
-/// Attacks with the arguments of `mode`, to the end.
+/// Attacks `url` with the arguments of `mode`, to the end.
 ///
 /// # Errors
 /// It could not be started, did not end, or did not attack.
-pub fn run(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Result<Report> {
+pub fn run(setup: &Setup, url: &str, mode: &str) -> Result<Report> {
     let words = setup.folder.join("words");
     let folder = setup.folder.display().to_string();
     let mut command = ["env", "-C", &folder, PROGRAM].map(str::to_owned).to_vec();
-    command.extend(arguments(setup, at, path, mode));
+    command.extend(arguments(setup, url, mode));
     let limit = setup.length() + LATE;
     let ended = to_end(&command, &words, limit, LOOK, || Ok(()))?;
     ended.with_context(|| format!("{PROGRAM} did not end"))?;
@@ -78,12 +77,12 @@ pub fn run(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Result<Repo
     report.with_context(|| format!("{PROGRAM} did not attack:\n{}", plain(&text)))
 }
 
-fn arguments(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Vec<String> {
+fn arguments(setup: &Setup, url: &str, mode: &str) -> Vec<String> {
     let (connections, seconds) = (setup.connections, setup.seconds);
     let interval = (seconds / 10).max(1);
     let rate = connections.div_ceil(RAMP);
     let line = format!(
-        "{mode} -c {connections} -r {rate} -i {interval} -l {seconds} -p {PROBE} -u http://{at}{path} -g -o slow"
+        "{mode} -c {connections} -r {rate} -i {interval} -l {seconds} -p {PROBE} -u {url} -g -o slow"
     );
     line.split_whitespace().map(str::to_owned).collect()
 }
@@ -158,9 +157,8 @@ mod tests {
             seconds: 40,
             folder: "/f".into(),
         };
-        let at = "127.0.0.1:80".parse().unwrap();
         assert_eq!(
-            arguments(&setup, at, "/a", "-H -x 24").join(" "),
+            arguments(&setup, "http://127.0.0.1:80/a", "-H -x 24").join(" "),
             "-H -x 24 -c 1000 -r 250 -i 4 -l 40 -p 3 -u http://127.0.0.1:80/a -g -o slow"
         );
     }

@@ -3,14 +3,14 @@
 use crate::programs::{self, last_words};
 use crate::serving::response::{connect, fetch};
 use crate::serving::running::Footprint;
-use crate::serving::{LOOK, free_port, responding, start, until};
+use crate::serving::{LOOK, free_port, listening, responding, start, until};
 use anyhow::{Context, Result, ensure};
 use kernel::process::{Child, Ending};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::Nanos;
 
@@ -37,6 +37,8 @@ pub type Counts = BTreeMap<String, u64>;
 pub struct Victim {
     /// Where it serves.
     pub at: SocketAddr,
+    /// What it shows over TLS.
+    pub certificate: Option<PathBuf>,
     admin: SocketAddr,
     child: Child,
     /// Descriptors that it had at rest.
@@ -45,11 +47,16 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// Starts it on `site`, with `times` for its own if given.
+    /// Starts it on `site`, with `times` for its own if given, and with TLS if there is a folder with a certificate and its key.
     ///
     /// # Errors
     /// It does not come to respond.
-    pub fn start(site: PathBuf, home: PathBuf, times: &Option<String>) -> Result<Victim> {
+    pub fn start(
+        site: PathBuf,
+        home: PathBuf,
+        times: &Option<String>,
+        secured: Option<&Path>,
+    ) -> Result<Victim> {
         let (at, admin) = (free_port()?, free_port()?);
         let mut command: Vec<OsString> = vec![programs::path("weigh")?.into(), "serve".into()];
         command.push(site.into());
@@ -59,12 +66,22 @@ impl Victim {
         for (flag, time) in TIMES.iter().zip(times.iter().cycle()) {
             add(flag, time);
         }
+        for (flag, file) in [("--tls-cert", "cert.pem"), ("--tls-key", "key.pem")] {
+            if let Some(folder) = secured {
+                add(flag, &folder.join(file).display().to_string());
+            }
+        }
         let words = home.join("words");
         let mut child = start(command, &words)?;
-        let response = responding(&mut child, at, "/file.html", false);
+        // Of a server with TLS the honest clients of the calm time tell whether it responds.
+        let response = match secured {
+            None => responding(&mut child, at, "/file.html", false).map(|_| ()),
+            Some(_) => listening(&mut child, &words).map(|_| ()),
+        };
         response.with_context(|| last_words(&words))?;
         Ok(Victim {
             at,
+            certificate: secured.map(|folder| folder.join("cert.pem")),
             admin,
             descriptors: descriptors(&child),
             child,

@@ -245,8 +245,9 @@ impl Order<'_> {
             let recorded = recorded(&round.tally);
             let censored = round.tally.latency_censored_from();
             for figure in 0..told.len() {
-                let said = format!("{} too few samples", FIGURES[figure]);
-                let is_withheld = told[figure].is_none() && measured.text.contains(&said);
+                // It names the lowest percentile that has too few; those above have fewer.
+                let says = |name: &&str| measured.text.contains(&format!("{name} too few samples"));
+                let is_withheld = told[figure].is_none() && FIGURES[..=figure].iter().any(says);
                 let withheld = recorded[figure].filter(|_| is_withheld);
                 trial.reported[figure] = told[figure].or(withheld);
                 trial.withheld[figure] = withheld.is_some();
