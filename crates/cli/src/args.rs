@@ -53,6 +53,11 @@ pub enum Verb {
     Doctor(DoctorFlags),
     /// Serve a folder, or small built-in resources: the reference server.
     Serve(Box<ServeFlags>),
+    /// Take the command line of another tool, and print what it would: `weigh as weighttp -n 1000 URL`.
+    #[command(after_help = AS_MORE)]
+    As(AsFlags),
+    /// Put links into a folder by which other tools' command lines are taken without `weigh as`.
+    Dropins(DropinsFlags),
     /// Print a completion script for a shell.
     Completions(CompletionFlags),
     /// Print a man page: of weigh, or of one verb.
@@ -233,6 +238,35 @@ pub struct ListFlags {
     pub all: bool,
 }
 
+/// `weigh as`
+#[derive(Debug, Args)]
+pub struct AsFlags {
+    /// Print the `weigh run` command that makes the same load, and load nothing.
+    #[arg(long)]
+    pub translate: bool,
+    /// The tool, with its options and operands.
+    #[arg(
+        value_name = "TOOL ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
+    pub words: Vec<String>,
+}
+
+const AS_MORE: &str = "\
+The load is measured as by `weigh run`, and its record is kept; what is printed has the
+tool's format. Where the tool's figure is wrong by construction, ours stands in its place,
+and standard error says so; docs/dropins/ lists every difference.";
+
+/// `weigh dropins`
+#[derive(Debug, Args)]
+pub struct DropinsFlags {
+    /// The folder; it is made if there is none.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
 /// `weigh completions`
 #[derive(Debug, Args)]
 pub struct CompletionFlags {
@@ -244,7 +278,7 @@ pub struct CompletionFlags {
 #[derive(Debug, Args)]
 pub struct ManFlags {
     /// The verb; without one, the page of weigh itself.
-    #[arg(value_parser = ["run", "demo", "sweep", "compare", "report", "list", "doctor", "serve", "man", "completions"])]
+    #[arg(value_parser = ["run", "demo", "sweep", "compare", "report", "list", "doctor", "serve", "as", "dropins", "man", "completions"])]
     pub verb: Option<String>,
 }
 

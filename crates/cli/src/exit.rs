@@ -50,6 +50,11 @@ impl Exit {
         exit.cloned().map_or(Exit::YES, Exit::from)
     }
 
+    /// The status of a tool whose place we take, which has said why.
+    pub fn of_original(status: u8) -> Exit {
+        Exit::explained(status)
+    }
+
     /// The status.
     pub fn status(&self) -> u8 {
         self.status

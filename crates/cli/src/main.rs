@@ -9,6 +9,7 @@ mod choice;
 mod compare;
 mod demo;
 mod doctor;
+mod dropin;
 mod environment;
 mod exit;
 mod generate;
@@ -56,6 +57,8 @@ fn main() -> ExitCode {
         Verb::List(flags) => list::list(flags.all),
         Verb::Doctor(flags) => doctor::doctor(&flags),
         Verb::Serve(flags) => serve::serve(&flags),
+        Verb::As(flags) => dropin::carry(&flags),
+        Verb::Dropins(flags) => dropin::link(&flags),
         Verb::Completions(flags) => manual::completions(&flags),
         Verb::Man(flags) => manual::man(&flags),
         Verb::Generate => generate::generate(),

@@ -56,7 +56,7 @@ impl Meaningless {
 }
 
 /// Completes the words of a command line, of which the first is the program's name: puts `run` before a URL or an option of `run`.
-/// A program called `counterweight` serves, whatever its words. `commands` are all that there are.
+/// A program called `counterweight` serves, whatever its words, and one that has the name of a drop-in takes those of that tool. `commands` are all that there are.
 ///
 /// # Errors
 /// [`Meaningless`].
@@ -69,6 +69,12 @@ pub fn complete(
         // So that help and sentences name a command that there is.
         argv[0] = "weigh".into();
         argv.insert(1, "serve".into());
+        return Ok(argv);
+    }
+    let tool = name.and_then(|name| dropins::find(name.to_str()?));
+    if let Some(tool) = tool {
+        argv[0] = "weigh".into();
+        argv.splice(1..1, ["as".into(), tool.name.into()]);
         return Ok(argv);
     }
     let Some(first) = argv.get(1) else {

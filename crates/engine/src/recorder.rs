@@ -265,6 +265,11 @@ impl<'p> Recorder<'p> {
         if bin.endings > 0 {
             let errors = bin.endings - bin.ok;
             self.tally.series.add(bin.offset, bin.ok, errors);
+            let width = self.tally.series.interval;
+            if bin.until == self.start + bin.offset + width {
+                let rate = bin.ok as f64 / width.as_secs_f64();
+                self.tally.thread_rates.record(rate as u64);
+            }
             let at = (self.start + bin.offset).as_nanos();
             self.tally.clusters.add(at, &*self.classes);
             self.classes.fill(0);
@@ -302,6 +307,7 @@ impl<'p> Recorder<'p> {
         self.responses += u64::from(end.ending.result.is_ok());
         match outcome {
             Outcome::Ok if flight.belongs => {
+                self.tally.bytes_of_bodies += flight.length;
                 let answers = &mut self.tally.bodies;
                 if !answers.observe_known(flight.request_index.number(), flight.length, end.crc) {
                     self.note_listed(flight, end.crc);
@@ -311,6 +317,18 @@ impl<'p> Recorder<'p> {
             Outcome::Fault(fault) => self.note_failed(flight, fault),
         }
         self.close(flight, outcome, &end.ending);
+    }
+
+    /// Writes down the first exchange of a connection, if it ended ok.
+    fn note_first(&mut self, flight: &Flight) {
+        // Without a complete response its status is gone.
+        let is_complete = flight.status != 0 && flight.exchange.service() < self.timeout;
+        if flight.belongs && is_complete && self.judge(flight) == Outcome::Ok {
+            let first = &mut self.tally.connects.first;
+            first.service.record(flight.exchange.service().as_nanos());
+            let response = flight.exchange.response();
+            first.response.record(response.as_nanos());
+        }
     }
 
     /// Writes down for its own request an exchange of the window that ended ok, where there are several requests; and the
@@ -498,6 +516,13 @@ impl ResponseSink<'_, '_> {
         }
     }
 
+    /// The first exchange of the connection is over.
+    #[cold]
+    fn note_first(&mut self, id: ExchangeId) {
+        *self.is_fresh = false;
+        self.recorder.note_first(&self.exchanges[id]);
+    }
+
     /// The fingerprint of a body that is over.
     #[cold]
     fn hashed(&mut self, id: ExchangeId) -> Option<u32> {
@@ -558,7 +583,9 @@ impl Sink for ResponseSink<'_, '_> {
                 crc,
             };
             self.recorder.enter(&mut self.exchanges[id], end);
-            *self.is_fresh = false;
+            if *self.is_fresh {
+                self.note_first(id);
+            }
         } else if flight.belongs {
             let scheduled = flight.exchange.scheduled;
             self.recorder

@@ -122,4 +122,4 @@ pub use stalls::Stalls;
 pub use state::default_path;
 pub use stats::scalability::{Model, Scaling};
 pub use summary::{Errors, OpenFigures, RequestFigures, SessionFigures, Summary};
-pub use tally::{Agreed, Connects, Encryption, Handshakes, Statuses, Tally};
+pub use tally::{Agreed, Connects, Encryption, FirstExchanges, Handshakes, Statuses, Tally};

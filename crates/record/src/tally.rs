@@ -49,6 +49,9 @@ pub struct Tally {
     pub bytes_received: u64,
     /// Raw bytes of the requests of `started` that the kernel took.
     pub bytes_sent: u64,
+    /// Bytes of the bodies of the `ok` responses, framing removed; 0 in records that do not say.
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
+    pub bytes_of_bodies: u64,
     /// Service time (done - sent) of the `ok` exchanges, and of the censored ones at the age at which they were cut off;
     /// in an open loop, of those of the censored ones that were sent.
     pub service: Histogram,
@@ -67,6 +70,10 @@ pub struct Tally {
     pub connects: Connects,
     /// Endings over the window in bins of 100 ms.
     pub series: Series,
+    /// Ok responses a second of each thread in each whole bin of the window: how even its throughput was; none in records that do
+    /// not say.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub thread_rates: Histogram,
     /// Latencies of the `ok` exchanges that ended in the window, by class in bins of time: how far slow ones come together.
     #[serde(default, skip_serializing_if = "Clusters::is_empty")]
     pub clusters: Clusters,
@@ -272,6 +279,7 @@ impl Tally {
         self.statuses.merge(&other.statuses);
         plus(&mut self.bytes_received, other.bytes_received);
         plus(&mut self.bytes_sent, other.bytes_sent);
+        plus(&mut self.bytes_of_bodies, other.bytes_of_bodies);
         self.service.merge(&other.service);
         self.censored_from = earlier(self.censored_from, other.censored_from);
         self.first_byte.merge(&other.first_byte);
@@ -280,6 +288,7 @@ impl Tally {
         self.service_5xx.merge(&other.service_5xx);
         self.connects.merge(&other.connects);
         self.series.merge(&other.series);
+        self.thread_rates.merge(&other.thread_rates);
         self.clusters.merge(&other.clusters);
         self.bodies.merge(&other.bodies);
         if let Some(open) = &other.open {
@@ -307,8 +316,15 @@ impl Tally {
             &mut self.send_delay,
             &mut self.service_4xx,
             &mut self.service_5xx,
+            &mut self.thread_rates,
             &mut self.connects.time,
+            &mut self.connects.first.service,
+            &mut self.connects.first.response,
         ];
+        if let Some(handshakes) = &mut self.connects.handshakes {
+            all.extend([&mut handshakes.full, &mut handshakes.resumed]);
+            all.push(&mut handshakes.with_connect);
+        }
         if let Some(open) = self.open.as_deref_mut() {
             all.extend([&mut open.response, &mut open.queued]);
             all.extend([&mut open.connecting, &mut open.generator_late]);
@@ -401,17 +417,33 @@ pub struct Connects {
     /// What handshakes took and agreed on; none where there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Handshakes>,
+    /// The first `ok` exchange of each that was scheduled in the window; none in records that do not say.
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
+    pub first: FirstExchanges,
     /// Those of `established` that the peer ended while nothing was under way on them.
     #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub lost_idle: u64,
     /// Those of `established` that the peer ended before the first byte of a response on them.
     #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub unserved: u64,
+    /// Those of `established` that a response ended, whose end was theirs or that asked for it.
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
+    pub ended_by_response: u64,
     /// Connections open when the window opened; over several rounds the fewest.
     pub open_at_start: u64,
     /// The most that were open at a time, summed over threads: what concurrency was really achieved. Over several
     /// rounds the most.
     pub open_peak: u64,
+}
+
+/// First exchanges of connections.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstExchanges {
+    /// Done - sent; part of the tally's.
+    pub service: Histogram,
+    /// Done - scheduled; of a connection that a closed loop opens when it has something to send, that is from the start of the
+    /// connect.
+    pub response: Histogram,
 }
 
 /// The handshakes that succeeded, between the connect and the first request.
@@ -421,6 +453,9 @@ pub struct Handshakes {
     pub full: Histogram,
     /// How long those took that went on from an earlier connection's.
     pub resumed: Histogram,
+    /// How long either took together with the connect before it.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub with_connect: Histogram,
     /// What they agreed on, with how many did; in order of first occurrence.
     pub agreed: Vec<Agreed>,
 }
@@ -493,6 +528,7 @@ impl Handshakes {
     fn merge(&mut self, other: &Handshakes) {
         self.full.merge(&other.full);
         self.resumed.merge(&other.resumed);
+        self.with_connect.merge(&other.with_connect);
         for each in &other.agreed {
             let Encryption {
                 version,
@@ -514,8 +550,11 @@ impl Connects {
         if let Some(others) = &other.handshakes {
             self.handshakes.get_or_insert_default().merge(others);
         }
+        self.first.service.merge(&other.first.service);
+        self.first.response.merge(&other.first.response);
         plus(&mut self.lost_idle, other.lost_idle);
         plus(&mut self.unserved, other.unserved);
+        plus(&mut self.ended_by_response, other.ended_by_response);
         plus(&mut self.open_at_start, other.open_at_start);
         plus(&mut self.open_peak, other.open_peak);
     }
@@ -649,6 +688,11 @@ mod tests {
             stalls: Some(Box::default()),
             ..Tally::default()
         };
+        // Those that are not written when they are empty.
+        let handshakes = tally.connects.handshakes.get_or_insert_default();
+        handshakes.with_connect.record(1);
+        tally.connects.first.service.record(1);
+        tally.thread_rates.record(1);
         let written = serde_json::to_string(&tally).unwrap();
         assert_eq!(
             tally.histograms().len(),

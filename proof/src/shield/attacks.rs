@@ -103,7 +103,7 @@ fn killed(setup: &Setup, victim: &Victim) -> Result<Report> {
             Some(_) => {
                 let line = format!("/huge.bin -n {KILLED} -c {KILLED}");
                 let weigh = weigh(setup, victim, &line)?;
-                thread::sleep(MIDDLE); // nobody tells when all have begun; 5 GB take longer
+                thread::sleep(MIDDLE); // there is no sign that all have begun; 5 GB take longer
                 drop(weigh);
             }
         }

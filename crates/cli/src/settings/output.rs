@@ -27,6 +27,14 @@ pub struct Output {
 }
 
 impl Output {
+    /// Nothing is said of the record.
+    pub fn quiet() -> Output {
+        Output {
+            quiet: true,
+            ..Output::default()
+        }
+    }
+
     /// Returns how the result is to look.
     pub fn look(&self) -> Look {
         Look {

@@ -22,6 +22,7 @@ mod manual;
 mod observed;
 mod open_loop;
 mod orphans;
+mod other_tools;
 mod output;
 mod pauses;
 mod planned;

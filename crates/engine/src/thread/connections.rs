@@ -112,6 +112,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         // With all that it took here: keys, and whether the certificate holds.
         let over = self.ring.now();
         self.clock = over;
+        let connect = self.connected_after.remove(&index).unwrap_or_default();
         if let Some(handshake) = slot.connection.handshake() {
             let took = (over - since).as_nanos();
             let handshakes = &mut self.recorder.tally.connects.handshakes;
@@ -121,9 +122,9 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                 false => &mut handshakes.full,
             };
             time.record(took);
+            handshakes.with_connect.record(connect.as_nanos() + took);
             handshakes.note(handshake.version, handshake.cipher, handshake.key_exchange);
         }
-        let connect = self.connected_after.remove(&index).unwrap_or_default();
         self.established(index, over, connect + (over - since));
     }
 
@@ -185,6 +186,8 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             |connection, arrival| connection.end(arrival),
         );
         self.under_way -= delivered.ended;
+        let connects = &mut self.recorder.tally.connects;
+        connects.ended_by_response += u64::from(delivered.ended > 0);
         self.leave(index, Cut::Behind);
         self.offer(index, at);
     }

@@ -58,6 +58,8 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             if !slot.connection.is_idle() {
                 return self.flush(index);
             }
+            let is_ended = u64::from(slot.connection.closing());
+            self.recorder.tally.connects.ended_by_response += is_ended;
             self.leave(index, Cut::Behind);
         }
         self.offer(index, at);

@@ -1,0 +1,494 @@
+//! Other tools' command lines: what they print, what they refuse, and that their loads are those they ask for.
+
+use crate::bench::{Bench, Reference, Said};
+use std::process::{Command, Stdio};
+
+/// A text with its figures taken out, so that two runs can be compared: a figure becomes the number of its decimals; with `by_width`
+/// also what stands before it counts, so that columns stay where they are.
+fn shape(line: &str, by_width: bool) -> String {
+    let mut shape = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let figure = &rest[start..];
+        let is_part = |letter: char| letter.is_ascii_digit() || letter == '.';
+        let end = figure
+            .find(|letter| !is_part(letter))
+            .unwrap_or(figure.len());
+        let (figure, behind) = figure.split_at(end);
+        let decimals = figure
+            .split_once('.')
+            .map_or(0, |(_, decimals)| decimals.len());
+        let before = &rest[..start];
+        match by_width {
+            true => {
+                let blanks = before.len() - before.trim_end().len();
+                shape += before.trim_end();
+                shape += &format!("<{}.{decimals}>", blanks + figure.len());
+            }
+            false => shape += &format!("{before}<{decimals}>"),
+        }
+        rest = behind;
+    }
+    shape + rest
+}
+
+/// The shapes of all lines; those of tables by their width.
+fn shapes(text: &str) -> Vec<String> {
+    let mut by_width = false;
+    text.lines()
+        .map(|line| {
+            by_width |= line.starts_with("Connection Times") || line.contains("_times\": {");
+            shape(line, by_width)
+        })
+        .collect()
+}
+
+/// `weigh as` with these words, and the server's URL behind them.
+fn said(bench: &Bench, server: &Reference, words: &str, path: &str) -> Said {
+    bench.say(&format!("as {words} http://{}{path}", server.at()))
+}
+
+const WEIGHTTP: &str = "\
+weighttp 0.4 - a lightweight and simple webserver benchmarking tool
+
+starting benchmark...
+spawning thread #1: 5 concurrent requests, 501 total requests
+spawning thread #2: 5 concurrent requests, 500 total requests
+progress:  10% done
+progress:  20% done
+progress:  30% done
+progress:  40% done
+progress:  50% done
+progress:  60% done
+progress:  70% done
+progress:  80% done
+progress:  90% done
+progress: 100% done
+
+finished in 0 sec, 12 millisec and 345 microsec, 81000 req/s, 9000 kbyte/s
+";
+
+#[test]
+fn weighttp_is_read_and_written_as_by_itself() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let said = said(
+        &bench,
+        &server,
+        "weighttp -n 1001 -c 10 -t 2 -k",
+        "/100.html",
+    );
+    said.ended(0);
+    assert_eq!(said.err, "");
+    let lines: Vec<&str> = said.out.lines().collect();
+    let (begin, end) = lines.split_at(lines.len() - 3);
+    assert_eq!(shapes(&begin.join("\n")), shapes(WEIGHTTP), "{}", said.out);
+    let requests =
+        "requests: 1001 total, 1001 started, 1001 done, 1001 succeeded, 0 failed, 0 errored";
+    assert_eq!(end[0], requests);
+    assert_eq!(end[1], "status codes: 1001 2xx, 0 3xx, 0 4xx, 0 5xx");
+    assert!(
+        end[2].ends_with(" bytes http, 100100 bytes data"),
+        "{}",
+        end[2]
+    );
+    // One more: whether the server is there was asked before.
+    assert_eq!(server.stop().requests(), 1002);
+}
+
+#[test]
+fn failures_are_counted_as_weighttp_does_but_for_those_without_a_response() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let said = said(&bench, &server, "weighttp -n 20 -c 2", "/nothing");
+    said.ended(0);
+    let wanted = [
+        "requests: 20 total, 20 started, 20 done, 0 succeeded, 20 failed, 0 errored",
+        "status codes: 0 2xx, 0 3xx, 20 4xx, 0 5xx",
+    ];
+    for line in wanted {
+        assert!(said.out.contains(line), "{}", said.out);
+    }
+    server.stop();
+    let said = bench.say("as weighttp -n 10 -c 2 http://127.0.0.1:1/");
+    said.ended(1);
+    assert!(said.err.starts_with("error: "), "{said:?}");
+}
+
+#[test]
+fn weighttp_0_5_prints_json() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let words = "weighttp --dropin-version 0.5 -n 1000 -c 10 -t 2 -k";
+    let said = said(&bench, &server, words, "/100.html");
+    said.ended(0);
+    let json = &said.out[said.out.find('{').unwrap()..];
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert_eq!(json["request_counts"]["keep-alive"], 990);
+    assert_eq!(json["traffic"]["bytes_body"], 100_000);
+    assert_eq!(json["connect_times"]["num"], 10);
+    for times in ["time_to_first_byte", "response_times", "total_times"] {
+        assert_eq!(json[times]["num"], 1000, "{times}");
+    }
+    assert!(
+        said.out.contains("\n     \"unit\": \"us\",\n      \"0%\":"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn what_weighttp_refuses_is_refused_in_its_words() {
+    let bench = Bench::new();
+    let cases = [
+        ("", "error: missing url argument\n\n"),
+        ("-n 1 a b", "error: too many arguments\n\n"),
+        ("a", "error: number of requests has to be > 0\n\n"),
+        ("-n 1 -t 0 a", "error: thread count has to be > 0\n\n"),
+        (
+            "-n 1 -c 0 a",
+            "error: number of concurrent clients has to be > 0\n\n",
+        ),
+        ("-n 5 -c 6 a", "error: insane arguments\n\n"),
+        ("-n 5k a", "error: insane arguments\n\n"),
+        ("-n 5 https://a/", "error: no ssl support yet\n"),
+        ("-x", "error: unkown option: -x\n"),
+        ("-n 1 -6 a", "error: weigh does not take -6 of weighttp"),
+    ];
+    for (words, wanted) in cases {
+        let said = bench.say(&format!("as weighttp {words}"));
+        said.ended(1);
+        assert!(said.err.starts_with(wanted), "{words}: {said:?}");
+        assert!(said.out.starts_with("weighttp 0.4 - "), "{words}: {said:?}");
+    }
+    let help = bench.say("as weighttp -h");
+    help.ended(0);
+    assert!(
+        help.out
+            .contains("  -n num   number of requests    (mandatory)\n")
+    );
+}
+
+/// What ab itself says, where it is installed.
+fn ab(words: &str) -> Option<Said> {
+    let child = Command::new("ab")
+        .args(words.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    child.ok().map(Said::of)
+}
+
+/// Our own listing of ab's lines, for machines that lack it.
+const AB: &str = "\
+This is ApacheBench, Version 2.3 <$Revision$>
+Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/
+Licensed to The Apache Software Foundation, http://www.apache.org/
+
+Benchmarking 127.0.0.1 (be patient)
+
+
+Server Software:        weigh
+Server Hostname:        127.0.0.1
+Server Port:            8080
+
+Document Path:          /100.html
+Document Length:        100 bytes
+
+Concurrency Level:      10
+Time taken for tests:   0.115 seconds
+Complete requests:      1000
+Failed requests:        0
+Keep-Alive requests:    1000
+Total transferred:      337000 bytes
+HTML transferred:       100000 bytes
+Requests per second:    86888.52 [#/sec] (mean)
+Time per request:       0.575 [ms] (mean)
+Time per request:       0.012 [ms] (mean, across all concurrent requests)
+Transfer rate:          28595.15 [Kbytes/sec] received
+
+Connection Times (ms)
+              min  mean[+/-sd] median   max
+Connect:        0    0   0.1      0       2
+Processing:     0    1   0.3      1       4
+Waiting:        0    1   0.3      1       4
+Total:          0    1   0.3      1       4
+
+Percentage of the requests served within a certain time (ms)
+  50%      1
+  66%      1
+  75%      1
+  80%      1
+  90%      1
+  95%      1
+  98%      1
+  99%      1
+ 100%      4 (longest request)
+";
+
+/// The lines that depend on what was measured.
+fn is_lasting(shape: &&String) -> bool {
+    let is_remark = ["ERROR", "WARNING", "       deviation", "        These"];
+    !is_remark.iter().any(|begin| shape.starts_with(begin)) && !shape.starts_with("Server Software")
+}
+
+#[track_caller]
+fn assert_alike(ours: &str, theirs: &str) {
+    let (ours_shapes, theirs_shapes) = (shapes(ours), shapes(theirs));
+    let ours_lasting: Vec<_> = ours_shapes.iter().filter(is_lasting).collect();
+    let theirs_lasting: Vec<_> = theirs_shapes.iter().filter(is_lasting).collect();
+    assert_eq!(ours_lasting, theirs_lasting, "\n{ours}\n{theirs}");
+}
+
+#[test]
+fn the_report_of_ab_is_that_of_ab() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let ours = said(&bench, &server, "ab -k -n 1000 -c 10", "/100.html");
+    ours.ended(0);
+    assert_alike(&ours.out, AB);
+    let lines = [
+        "Complete requests:      1000",
+        "Keep-Alive requests:    1000",
+        "HTML transferred:       100000 bytes",
+    ];
+    for line in lines {
+        assert!(ours.out.contains(line), "{}", ours.out);
+    }
+    assert!(
+        ours.err
+            .ends_with("Completed 1000 requests\nFinished 1000 requests\n"),
+        "{}",
+        ours.err
+    );
+    for words in [
+        "-k -n 1000 -c 10",
+        "-n 1000 -c 10",
+        "-n 100 -c 3 -d",
+        "-S -n 200 -q",
+        "-l -n 200",
+        "-n 50 -i",
+        "-n 20 -p request.txt -T text/x",
+    ] {
+        bench.file("request.txt", "hello");
+        let body = bench.path("request.txt").display().to_string();
+        let words = words.replace("request.txt", &body);
+        let Some(theirs) = ab(&format!("{words} http://{}/100.html", server.at())) else {
+            println!(
+                "ab is not installed: our listing of its lines is all that ours are compared with"
+            );
+            break;
+        };
+        theirs.ended(0);
+        let ours = said(&bench, &server, &format!("ab {words}"), "/100.html");
+        ours.ended(0);
+        assert_alike(&ours.out, &theirs.out);
+        let count = |said: &Said| {
+            said.err
+                .lines()
+                .filter(|line| line.ends_with("requests"))
+                .count()
+        };
+        assert_eq!(
+            count(&ours),
+            count(&theirs),
+            "{words}\n{}\n{}",
+            ours.err,
+            theirs.err
+        );
+    }
+}
+
+#[test]
+fn what_ab_refuses_is_refused_in_its_words_and_with_its_status() {
+    let bench = Bench::new();
+    let cases = [
+        (
+            "-n",
+            22,
+            "ab: option requires an argument -- n\nab: wrong number of arguments\nUsage: ab ",
+        ),
+        (
+            "-Q",
+            22,
+            "ab: illegal option -- Q\nab: wrong number of arguments\nUsage: ab ",
+        ),
+        (
+            "-n 0 http://127.0.0.1:1/",
+            1,
+            "Invalid number of requests\n\n",
+        ),
+        (
+            "-n 5 -c 10 http://127.0.0.1:1/",
+            22,
+            "ab: Cannot use concurrency level greater than total number of requests\nUsage: ab ",
+        ),
+        ("http://127.0.0.1:1", 22, "ab: invalid URL\nUsage: ab "),
+        ("", 22, "ab: wrong number of arguments\nUsage: ab "),
+        (
+            "http://127.0.0.1:1/ b",
+            22,
+            "ab: wrong number of arguments\nUsage: ab ",
+        ),
+        (
+            "-p /nothing http://127.0.0.1:1/",
+            1,
+            "ab: Could not open POST data file (/nothing): No such file or directory\n",
+        ),
+        (
+            "-i -p /etc/passwd http://127.0.0.1:1/",
+            1,
+            "Cannot mix POST with ",
+        ),
+        ("-h", 22, "Usage: ab "),
+        (
+            "-g f http://127.0.0.1:1/",
+            1,
+            "ab: weigh does not take -g: ",
+        ),
+    ];
+    for (words, status, wanted) in cases {
+        let ours = bench.say(&format!("as ab {words}"));
+        ours.ended(status);
+        assert!(ours.err.starts_with(wanted), "{words}: {ours:?}");
+        let is_ours = wanted.contains("weigh does not");
+        if let Some(theirs) = ab(words).filter(|_| !is_ours) {
+            theirs.ended(status);
+            assert!(theirs.err.starts_with(wanted), "{words}: {theirs:?}");
+        }
+    }
+    let version = bench.say("as ab -V");
+    version.ended(0);
+    assert!(
+        version
+            .out
+            .starts_with("This is ApacheBench, Version 2.3 <")
+    );
+    let refused = bench.say("as ab -n 2 http://127.0.0.1:1/");
+    refused.ended(111);
+}
+
+#[test]
+fn a_load_is_translated_and_carried_out_by_name() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let url = format!("http://{}/100.html", server.at());
+    let said = bench.say(&format!("as --translate ab -k -n 50 -c 5 {url}"));
+    said.ended(0);
+    let line = said
+        .out
+        .trim()
+        .strip_prefix("weigh ")
+        .unwrap()
+        .replace('\'', "");
+    assert!(
+        line.starts_with(&format!("run {url} --connections 5 ")),
+        "{line}"
+    );
+    let said = bench.say("as frobnicate");
+    said.refused(&["frobnicate", "weighttp"]);
+    // By links, and none of a stranger's.
+    let said = bench.say("dropins tools");
+    said.ended(0);
+    let linked = Command::new(bench.path("tools/weighttp"))
+        .args(["-n", "10", &url])
+        .env("XDG_STATE_HOME", bench.path("state"))
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&linked.stdout).contains("10 succeeded"));
+    bench.say("dropins tools").ended(0);
+    std::fs::create_dir(bench.path("other")).unwrap();
+    bench.file("other/ab", "a program");
+    bench
+        .say("dropins other")
+        .refused(&["other/ab", "another folder"]);
+}
+
+#[test]
+fn the_report_of_wrk_has_its_lines() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let ours = said(&bench, &server, "wrk -t2 -c10 -d1s --latency", "/100.html");
+    ours.ended(0);
+    let lines: Vec<&str> = ours.out.lines().collect();
+    let begins = [
+        "Running 1s test @ http://",
+        "  2 threads and 10 connections",
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev",
+        "    Latency   ",
+        "    Req/Sec   ",
+        "  Latency Distribution",
+        "     50% ",
+        "     75% ",
+        "     90% ",
+        "     99% ",
+        "  ",
+        "Requests/sec: ",
+        "Transfer/sec: ",
+    ];
+    assert_eq!(lines.len(), begins.len(), "{}", ours.out);
+    for (line, begin) in lines.iter().zip(begins) {
+        assert!(line.starts_with(begin), "`{begin}`: {}", ours.out);
+    }
+    let counted: u64 = lines[10]
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    // And those that were under way at the end, and the first of all.
+    let served = server.stop().requests();
+    assert!(
+        (counted..=counted + 11).contains(&served),
+        "{counted} {served}"
+    );
+}
+
+#[test]
+fn errors_are_listed_by_wrk_only_where_there_are_some() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let ours = said(&bench, &server, "wrk -t1 -c1 -d1s", "/nothing");
+    ours.ended(0);
+    let bad = ours
+        .out
+        .lines()
+        .find_map(|line| line.strip_prefix("  Non-2xx or 3xx responses: "));
+    let all = ours
+        .out
+        .lines()
+        .find_map(|line| line.trim_start().split_once(" requests in "));
+    assert_eq!(bad, all.map(|(all, _)| all), "{}", ours.out);
+    assert!(!ours.out.contains("Socket errors"), "{}", ours.out);
+}
+
+#[test]
+fn what_wrk_refuses_is_refused_in_its_words() {
+    let bench = Bench::new();
+    let cases = [
+        ("", ""),
+        ("-x", "wrk: invalid option -- 'x'\n"),
+        (
+            "-c 1 -t 2 http://127.0.0.1:1/",
+            "number of connections must be >= threads\n",
+        ),
+        ("-c x http://127.0.0.1:1/", ""),
+        ("-d 1x http://127.0.0.1:1/", ""),
+        ("notaurl", "invalid URL: notaurl\n"),
+        ("-H", "wrk: option requires an argument -- 'H'\n"),
+        ("--foo", "wrk: unrecognized option '--foo'\n"),
+    ];
+    for (words, wanted) in cases {
+        let said = bench.say(&format!("as wrk {words}"));
+        said.ended(1);
+        assert_eq!(said.err, wanted, "{words}");
+        assert!(
+            said.out.starts_with("Usage: wrk <options> <url>"),
+            "{words}: {said:?}"
+        );
+    }
+    let script = bench.say("as wrk -s a.lua http://127.0.0.1:1/");
+    script.ended(1);
+    assert!(script.err.contains("-s"), "{script:?}");
+}

@@ -1,0 +1,58 @@
+//! wrk 4.1 by Will Glozer, without its scripts.
+//!
+//! Where its figures are wrong by construction ours stand in their place: it fills distributions with responses that it did not get
+//! where one took longer than its mean. Standard error says so when there was something to fill.
+
+// What is asked for,
+mod command;
+// quantities as it writes them,
+mod units;
+// and the report.
+mod text;
+
+use crate::{Dropin, Reading, Report, Said, Settings, round};
+use command::Command;
+use record::Run;
+
+/// The row.
+pub(crate) const DROPIN: Dropin = Dropin {
+    name: "wrk",
+    about: "wrk 4.1, without Lua scripts",
+    read: |words| match command::read(words) {
+        Ok(command) => Reading::Load(Box::new(Wrk { command })),
+        Err(said) => Reading::Said(said),
+    },
+};
+
+/// A load in the words of wrk.
+struct Wrk {
+    command: Command,
+}
+
+impl Report for Wrk {
+    fn loads(&self) -> Vec<Settings> {
+        vec![self.command.settings()]
+    }
+
+    fn begins(&mut self, _: usize) -> Said {
+        Said::out(text::begins(&self.command))
+    }
+
+    fn progress(&mut self, _: usize, _: u64) -> Said {
+        Said::default()
+    }
+
+    fn ends(&mut self, _: usize, run: &Run) -> Said {
+        let empty = record::Round::default();
+        let round = round(run).unwrap_or(&empty);
+        Said::out(text::ends(&self.command, &round.tally, round.window.span()))
+    }
+
+    fn failed(&mut self, _: usize, why: &str) -> Said {
+        Said {
+            err: format!("{why}\n"),
+            status: 1,
+            ..Said::default()
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The command line, read and refused as wrk does.
+
+use super::units::{read_metric, read_seconds};
+use crate::getopt::{Long, Word, Wrong, getopt, shortened};
+use crate::{Said, Settings};
+
+const OPTIONS: &str = "t:c:d:s:H:T:Lrvh";
+const LONGS: [Long; 9] = [
+    ("connections", true, 'c'),
+    ("duration", true, 'd'),
+    ("threads", true, 't'),
+    ("script", true, 's'),
+    ("header", true, 'H'),
+    ("latency", false, 'L'),
+    ("timeout", true, 'T'),
+    ("help", false, 'h'),
+    ("version", false, 'v'),
+];
+
+/// A load in its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) threads: u64,
+    pub(super) connections: u64,
+    pub(super) seconds: u64,
+    timeout: u64,
+    pub(super) has_latency: bool,
+    headers: Vec<String>,
+    pub(super) url: String,
+}
+
+/// Reads the words; what is printed instead where nothing is to be loaded.
+pub(super) fn read(words: &[String]) -> Result<Command, Said> {
+    let mut command = Command {
+        threads: 2,
+        connections: 10,
+        seconds: 10,
+        timeout: 2,
+        has_latency: false,
+        headers: Vec::new(),
+        url: String::new(),
+    };
+    let words = shortened(words, &LONGS).map_err(|wrong| usage("", &complaint(&wrong)))?;
+    let reading = getopt(&words, OPTIONS);
+    let mut about = "";
+    for word in reading.options {
+        if word == Word::Flag('v') {
+            about = ABOUT;
+            continue;
+        }
+        command.take(word).map_err(|said| Said {
+            out: about.to_owned() + &said.out,
+            ..said
+        })?;
+    }
+    // What stands behind the URL is for the script.
+    let Some(url) = reading.operands.first() else {
+        return Err(usage(about, ""));
+    };
+    if command.threads == 0 || command.seconds == 0 {
+        return Err(usage(about, ""));
+    }
+    if !is_url(url) {
+        return Err(usage(about, &format!("invalid URL: {url}\n")));
+    }
+    if command.connections < command.threads {
+        return Err(usage(about, "number of connections must be >= threads\n"));
+    }
+    (*url).clone_into(&mut command.url);
+    Ok(command)
+}
+
+/// What getopt says.
+fn complaint(wrong: &Wrong) -> String {
+    match wrong {
+        Wrong::Unknown(name) => format!("wrk: unrecognized option '{name}'\n"),
+        Wrong::Ambiguous(name) => format!("wrk: option '{name}' is ambiguous\n"),
+        Wrong::Lacking(name) => format!("wrk: option '--{name}' requires an argument\n"),
+        Wrong::Needless(name) => format!("wrk: option '--{name}' doesn't allow an argument\n"),
+    }
+}
+
+/// Whether it has a scheme and a host.
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("http://");
+    let rest = rest.or_else(|| text.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', ':']))
+}
+
+impl Command {
+    fn take(&mut self, word: Word<'_>) -> Result<(), Said> {
+        let read = |place: &mut u64, value: Option<u64>| match value {
+            Some(value) => {
+                *place = value;
+                Ok(())
+            }
+            None => Err(usage("", "")),
+        };
+        match word {
+            Word::Value('t', value) => read(&mut self.threads, read_metric(value)),
+            Word::Value('c', value) => read(&mut self.connections, read_metric(value)),
+            Word::Value('d', value) => read(&mut self.seconds, read_seconds(value)),
+            Word::Value('T', value) => read(&mut self.timeout, read_seconds(value)),
+            Word::Value('H', value) => {
+                self.headers.push(value.to_owned());
+                Ok(())
+            }
+            Word::Flag('L') => {
+                self.has_latency = true;
+                Ok(())
+            }
+            Word::Value('s', _) => Err(Said {
+                err: "wrk: weigh does not take -s: it runs no Lua scripts; fixed requests are given by weigh run --method, \
+                      --header, --body and --urls\n"
+                    .to_owned(),
+                status: 1,
+                ..Said::default()
+            }),
+            Word::Unknown(letter) => Err(usage("", &format!("wrk: invalid option -- '{letter}'\n"))),
+            Word::Lacking(letter) => Err(usage(
+                "",
+                &format!("wrk: option requires an argument -- '{letter}'\n"),
+            )),
+            Word::Flag(_) | Word::Value(..) => Err(usage("", "")),
+        }
+    }
+
+    /// The settings of `weigh run` that make the same load.
+    pub(super) fn settings(&self) -> Settings {
+        let mut all: Settings = vec![
+            ("url", self.url.clone()),
+            ("connections", self.connections.to_string()),
+            ("threads", self.threads.to_string()),
+            ("duration", format!("{}s", self.seconds)),
+            ("timeout", format!("{}s", self.timeout.max(1))),
+            ("expect", "100..399".to_owned()),
+        ];
+        if self.url.starts_with("https://") {
+            all.push(("insecure", String::new()));
+        }
+        all.extend(self.headers.iter().map(|header| ("header", header.clone())));
+        all.extend(crate::ONE_ROUND.map(|(name, value)| (name, value.to_owned())));
+        all
+    }
+}
+
+/// The usage, behind what is said before, and a complaint.
+fn usage(before: &str, complaint: &str) -> Said {
+    Said {
+        out: format!("{before}{USAGE}"),
+        err: complaint.to_owned(),
+        status: 1,
+        ..Said::default()
+    }
+}
+
+const ABOUT: &str = concat!(
+    "wrk 4.1.0 (weigh ",
+    env!("CARGO_PKG_VERSION"),
+    ") [epoll]\n"
+);
+
+/// Ours: what is taken.
+const USAGE: &str = "\
+Usage: wrk <options> <url>
+  Options:
+    -c, --connections <N>  Connections to keep open
+    -d, --duration    <T>  Duration of test
+    -t, --threads     <N>  Number of threads to use
+
+    -H, --header      <H>  Add header to request
+        --latency          Print latency statistics
+        --timeout     <T>  Socket/request timeout
+    -v, --version          Print version details
+
+  Numeric arguments may include a SI unit (1k, 1M, 1G)
+  Time arguments may include a time unit (2s, 2m, 2h)
+";

@@ -1,0 +1,95 @@
+//! The report as wrk prints it.
+
+use super::command::Command;
+use super::units::{binary, column, metric, micros, seconds};
+use crate::distribution::{deviation, share_near_mean};
+use record::{Kind, Step, Tally};
+use stats::Histogram;
+use units::Nanos;
+
+/// The percentiles of `--latency`.
+const PERCENTS: [u32; 4] = [50, 75, 90, 99];
+
+/// Before the load.
+pub(super) fn begins(command: &Command) -> String {
+    format!(
+        "Running {} test @ {}\n  {} threads and {} connections\n",
+        seconds(command.seconds),
+        command.url,
+        command.threads,
+        command.connections
+    )
+}
+
+/// After it.
+pub(super) fn ends(command: &Command, tally: &Tally, took: Nanos) -> String {
+    let time = |nanos: f64| micros(nanos / 1e3);
+    let mut text = "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n".to_owned();
+    text += &row("Latency", &tally.service, time);
+    text += &row("Req/Sec", &tally.thread_rates, metric);
+    if command.has_latency {
+        text += "  Latency Distribution\n";
+        for percent in PERCENTS {
+            let value = tally.service.quantile(f64::from(percent) / 100.0);
+            let value = time(value.unwrap_or(0) as f64);
+            text += &format!("{percent:>7}%{}\n", column(&value, 10));
+        }
+    }
+    let complete = tally.statuses.total();
+    let bytes = tally.bytes_received;
+    let (whole, read) = (micros(took.as_nanos() as f64 / 1e3), binary(bytes as f64));
+    text += &format!("  {complete} requests in {whole}, {read}B read\n");
+    text += &errors(tally);
+    let rate = |count: u64| match took {
+        Nanos::ZERO => 0.0,
+        took => count as f64 / took.as_secs_f64(),
+    };
+    let transfer = binary(rate(bytes));
+    text + &format!(
+        "Requests/sec: {:>9.2}\nTransfer/sec: {:>10}B\n",
+        rate(complete),
+        // The letter of the unit, or the place for it, is part of the column.
+        column(&transfer, 10).trim_end(),
+    )
+}
+
+/// A line of the table.
+fn row(name: &str, values: &Histogram, show: impl Fn(f64) -> String) -> String {
+    let shown = |value: f64, width| column(&show(value), width);
+    format!(
+        "    {name:<10}{}{}{}{:>8.2}%\n",
+        shown(values.mean().unwrap_or(0.0), 8),
+        shown(deviation(values), 10),
+        shown(values.max().unwrap_or(0) as f64, 9),
+        share_near_mean(values) * 100.0,
+    )
+}
+
+/// Lines that are there only where there are errors.
+fn errors(tally: &Tally) -> String {
+    let is_timeout = |kind: Kind| matches!(kind, Kind::Timeout | Kind::TimeoutBehind);
+    let count = |step: fn(Step) -> bool| {
+        tally
+            .faults
+            .count(|fault| step(fault.step) && !is_timeout(fault.kind) && !is_status(fault.kind))
+    };
+    let connect = count(|step| matches!(step, Step::Connect | Step::Handshake | Step::Queue));
+    let write = count(|step| matches!(step, Step::Send));
+    let read = count(|step| matches!(step, Step::Head | Step::Body | Step::Verdict));
+    let timeout = tally.faults.count(|fault| is_timeout(fault.kind));
+    let mut text = String::new();
+    if connect + read + write + timeout > 0 {
+        text += &format!(
+            "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}\n"
+        );
+    }
+    let bad = tally.faults.count(|fault| is_status(fault.kind));
+    if bad > 0 {
+        text += &format!("  Non-2xx or 3xx responses: {bad}\n");
+    }
+    text
+}
+
+fn is_status(kind: Kind) -> bool {
+    matches!(kind, Kind::Status4xx | Kind::Status5xx)
+}
