@@ -1,7 +1,6 @@
 //! ab 2.3, as Apache httpd 2.4 brings it.
 //!
-//! Where its figures are wrong by construction ours stand in their place, and standard error says so: it calls a response of 404 or
-//! 500 no failed request.
+//! It counts a response of 404 or 500 as no failed request. So does this report, and standard error says so.
 
 // What is asked for,
 mod command;
@@ -14,7 +13,7 @@ mod html;
 // and the table of percentiles in a file.
 mod csv;
 
-use crate::{Dropin, Reading, Report, Said, Settings, round};
+use crate::{Dropin, Reading, Report, Said, Settings, rate, round};
 use command::Command;
 use record::{Kind, Probe, Run, Step, Tally};
 use times::Times;
@@ -67,7 +66,8 @@ impl Counts {
             .faults
             .count(|fault| matches!(fault.step, Step::Connect | Step::Handshake | Step::Queue));
         let receive = tally.faults.count(|fault| {
-            matches!(fault.kind, Kind::Reset) && !matches!(fault.step, Step::Connect)
+            let is_sent = matches!(fault.step, Step::Send | Step::Head | Step::Body);
+            fault.kind == Kind::Reset && is_sent
         });
         let errors = tally.errors();
         let two = tally.statuses.sorted().into_iter();
@@ -106,10 +106,7 @@ impl Counts {
 
     /// `count` a second.
     fn rate(&self, count: u64) -> f64 {
-        match self.took {
-            Nanos::ZERO => 0.0,
-            took => count as f64 / took.as_secs_f64(),
-        }
+        rate(count, self.took)
     }
 }
 
@@ -120,7 +117,7 @@ impl Report for Ab {
 
     fn begins(&mut self, _: usize) -> Said {
         Said::out(match self.command.is_html {
-            true => html::begins(&self.command),
+            true => html::begins(),
             false => text::begins(&self.command),
         })
     }

@@ -26,6 +26,7 @@ mod wrk;
 
 use record::Run;
 use std::path::PathBuf;
+use units::Nanos;
 
 /// Another tool's command line and report.
 #[derive(Debug)]
@@ -109,6 +110,14 @@ const ONE_ROUND: [(&str, &str); 7] = [
     ("max-errors", "100%"),
     ("keep-going", ""),
 ];
+
+/// Returns `count` a second over `took`; 0 where that is no time.
+fn rate(count: u64, took: Nanos) -> f64 {
+    match took {
+        Nanos::ZERO => 0.0,
+        took => count as f64 / took.as_secs_f64(),
+    }
+}
 
 /// The only round of the only point.
 fn round(run: &Run) -> Option<&record::Round> {

@@ -10,7 +10,7 @@ mod text;
 // or as 0.5 does.
 mod json;
 
-use crate::{Dropin, Reading, Report, Said, Settings, round};
+use crate::{Dropin, Reading, Report, Said, Settings, rate, round};
 use command::{Command, Version};
 use record::{Run, Tally};
 use units::Nanos;
@@ -74,10 +74,7 @@ impl Counts {
 
     /// `count` a second.
     fn rate(&self, count: u64) -> f64 {
-        match self.took {
-            Nanos::ZERO => 0.0,
-            took => count as f64 / took.as_secs_f64(),
-        }
+        rate(count, self.took)
     }
 
     /// What stands in place of the original's figures.

@@ -1,7 +1,6 @@
 //! wrk 4.1 by Will Glozer, without its scripts.
 //!
-//! Where its figures are wrong by construction ours stand in their place: it fills distributions with responses that it did not get
-//! where one took longer than its mean. Standard error says so when there was something to fill.
+//! Its latencies hold made-up responses, to correct for coordinated omission. Here they are those that were measured.
 
 // What is asked for,
 mod command;

@@ -103,7 +103,7 @@ fn killed(setup: &Setup, victim: &Victim) -> Result<Report> {
             Some(_) => {
                 let line = format!("/huge.bin -n {KILLED} -c {KILLED}");
                 let weigh = weigh(setup, victim, &line)?;
-                thread::sleep(MIDDLE); // there is no sign that all have begun; 5 GB take longer
+                thread::sleep(MIDDLE); // neither side reports that responses have begun; 5 GB take longer than this
                 drop(weigh);
             }
         }
@@ -120,7 +120,7 @@ fn idle_secured(setup: &Setup, victim: &Victim) -> Result<Report> {
         "/file.html --rate 1 --arrivals constant -c {IDLE} --connect eager --warmup 0s --duration {seconds}s"
     );
     let weigh = weigh(setup, victim, &line)?;
-    thread::sleep(setup.length()); // they stay as long as other attacks do
+    thread::sleep(setup.length()); // the attack is that connections stay open for this time: no event ends it
     drop(weigh);
     Ok(Report::ended(IDLE, "all were let go"))
 }
@@ -154,7 +154,7 @@ fn handshakes(setup: &Setup, victim: &Victim) -> Result<Report> {
             closed += u64::from(!is_open);
             is_open
         });
-        thread::sleep(setup.length() / 10); // how slow they are is what is tried
+        thread::sleep(setup.length() / 10); // the attack is one byte in this time: no event is waited for
     }
     Ok(Report {
         closed: Some(closed),

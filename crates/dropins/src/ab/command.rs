@@ -132,12 +132,7 @@ impl Command {
                 self.add("cert", value);
                 self.add("key", value);
             }
-            'f' if ["ALL", "TLS1.2", "TLS1.3"].contains(&value) => {
-                // weigh speaks both, and takes what the server prefers.
-                if value != "ALL" {
-                    return Err(cannot(letter));
-                }
-            }
+            'f' if value == "ALL" => {}
             letter => return Err(cannot(letter)),
         }
         Ok(())
@@ -201,7 +196,7 @@ impl Command {
 
     fn check(&self) -> Result<(), Said> {
         let most = u64::try_from(CONCURRENCY_MOST).unwrap_or(u64::MAX);
-        if self.concurrency > most && self.concurrency == u64::MAX {
+        if self.concurrency == u64::MAX {
             return Err(usage(&format!(
                 "ab: Invalid Concurrency [Range 0..{CONCURRENCY_MOST}]\n"
             )));

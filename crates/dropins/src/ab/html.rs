@@ -6,10 +6,9 @@ use super::text::{BANNER, Line};
 use super::times::millis;
 
 /// Before the load.
-pub(super) fn begins(command: &Command) -> String {
-    let _ = command;
+pub(super) fn begins() -> String {
     let lines: Vec<&str> = BANNER.lines().filter(|line| !line.is_empty()).collect();
-    format!("<p>\n {}<br>\n</p>\n<p>\n", lines.join("<br>\n ")).replace('$', "$")
+    format!("<p>\n {}<br>\n</p>\n<p>\n", lines.join("<br>\n "))
 }
 
 /// After the load.

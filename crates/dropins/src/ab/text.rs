@@ -52,15 +52,8 @@ pub(super) fn lines(
     add("Server Software:", software.to_owned());
     add("Server Hostname:", command.host.clone());
     add("Server Port:", command.port.to_string());
-    if let Some(encryption) = encryption {
-        add("SSL/TLS Protocol:", protocol(encryption));
-        if let Some(group) = &encryption.key_exchange {
-            add("Server Temp Key:", temporary_key(group));
-        }
-        let is_name = command.host.parse::<std::net::IpAddr>().is_err();
-        if is_name {
-            add("TLS Server Name:", command.host.clone());
-        }
+    for (label, value) in encryption.map_or(Vec::new(), |it| agreed(command, it)) {
+        add(label, value);
     }
     add("Document Path:", command.path.clone());
     let length = probe.map_or(0, |probe| probe.body_length);
@@ -105,6 +98,17 @@ pub(super) fn lines(
         add(label, value);
     }
     lines
+}
+
+/// What the connections are encrypted with.
+fn agreed(command: &Command, encryption: &Encryption) -> Vec<(&'static str, String)> {
+    let mut agreed = vec![("SSL/TLS Protocol:", protocol(encryption))];
+    let group = encryption.key_exchange.as_deref();
+    agreed.extend(group.map(|group| ("Server Temp Key:", temporary_key(group))));
+    if command.host.parse::<std::net::IpAddr>().is_err() {
+        agreed.push(("TLS Server Name:", command.host.clone()));
+    }
+    agreed
 }
 
 /// What is divided by the time that the load took.

@@ -3,6 +3,7 @@
 use super::command::Command;
 use super::units::{binary, column, metric, micros, seconds};
 use crate::distribution::{deviation, share_near_mean};
+use crate::rate;
 use record::{Kind, Step, Tally};
 use stats::Histogram;
 use units::Nanos;
@@ -40,14 +41,10 @@ pub(super) fn ends(command: &Command, tally: &Tally, took: Nanos) -> String {
     let (whole, read) = (micros(took.as_nanos() as f64 / 1e3), binary(bytes as f64));
     text += &format!("  {complete} requests in {whole}, {read}B read\n");
     text += &errors(tally);
-    let rate = |count: u64| match took {
-        Nanos::ZERO => 0.0,
-        took => count as f64 / took.as_secs_f64(),
-    };
-    let transfer = binary(rate(bytes));
+    let transfer = binary(rate(bytes, took));
     text + &format!(
         "Requests/sec: {:>9.2}\nTransfer/sec: {:>10}B\n",
-        rate(complete),
+        rate(complete, took),
         // The letter of the unit, or the place for it, is part of the column.
         column(&transfer, 10).trim_end(),
     )
