@@ -11,7 +11,7 @@
 //!     +---------------------------------------+ closed by either side
 //! ```
 
-use record::SentTotal;
+use record::{SentTotal, Step};
 use units::{Instant, Nanos};
 use wire::Connection;
 
@@ -31,6 +31,17 @@ pub(crate) enum State {
     Open,
     /// The last connect failed; the next may be tried at this moment.
     Backoff(Instant),
+}
+
+impl State {
+    /// The step in which an exchange is that waits for this slot's connection.
+    pub(crate) fn step(self) -> Step {
+        match self {
+            State::Connecting(_) => Step::Connect,
+            State::Handshaking(_) => Step::Handshake,
+            State::Closed | State::Open | State::Backoff(_) => Step::Queue,
+        }
+    }
 }
 
 /// An exchange that was assigned to the slot before there was a connection for it.

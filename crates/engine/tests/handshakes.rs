@@ -382,6 +382,19 @@ fn a_handshake_that_stalls_is_given_up() {
 }
 
 #[test]
+fn a_request_that_waits_for_a_handshake_at_the_end_was_never_sent_in_that_step() {
+    let mut plan = plan(1);
+    plan.stop = Stop::Duration(MS * 50);
+    plan.timeouts.exchange = MS * 100;
+    plan.timeouts.connect = MS * 1000;
+    let (round, _) = round(&plan, Act::Stalls, Options::default());
+    let tally = &round.tally;
+    let waits = |fault: Fault| (fault.kind, fault.step) == (Kind::NeverSent, Step::Handshake);
+    assert_eq!((tally.ok, tally.errors()), (0, 4), "{:?}", tally.faults);
+    assert_eq!(tally.faults.count(waits), 4, "{:?}", tally.faults);
+}
+
+#[test]
 fn a_body_that_ends_with_the_connection_is_whole_only_where_that_was_said() {
     let (said, _) = round(
         &plan(10),

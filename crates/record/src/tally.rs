@@ -155,12 +155,18 @@ impl Tally {
         self.censor(1, exchange.age());
     }
 
-    /// Counts `count` exchanges that were scheduled in the window and of which nothing was ever sent, given up at `age`;
-    /// `blame` is whose doing it was that no connection could take them.
+    /// Counts `count` exchanges that were scheduled in the window and of which nothing was ever sent, given up at `age`
+    /// without a connection; `blame` is whose doing it was that none could take them.
     pub fn observe_never_sent(&mut self, count: u64, age: Nanos, blame: Blame) {
+        self.observe_given_up(count, age, Step::Queue, blame);
+    }
+
+    /// As [`Tally::observe_never_sent`], of exchanges whose connection had come as far as `step`: a connect or a handshake
+    /// that was not over.
+    pub fn observe_given_up(&mut self, count: u64, age: Nanos, step: Step, blame: Blame) {
         plus(&mut self.never_sent, count);
         let fault = Fault {
-            step: Step::Queue,
+            step,
             kind: Kind::NeverSent,
             blame,
         };

@@ -21,6 +21,7 @@ pub(crate) fn failed(why: &str) -> String {
     suites(&written(
         "weigh",
         "time=\"0\"",
+        None,
         &[measured(Some(why.to_owned()))],
     ))
 }
@@ -52,11 +53,14 @@ fn suite(run: &Run) -> String {
         "time=\"{secs:.3}\" timestamp=\"{}\"",
         started.trim_end_matches('Z')
     );
-    written(&name, &times, &cases)
+    let security = run.plan.security.as_ref();
+    let is_insecure = security.is_some_and(|security| security.insecure);
+    let property = is_insecure.then_some(("certificate", "not checked (--insecure)"));
+    written(&name, &times, property, &cases)
 }
 
-/// Writes a test suite, with these attributes of time.
-fn written(name: &str, times: &str, cases: &[Case]) -> String {
+/// Writes a test suite, with these attributes of time, and a property that its reader must know of, if there is one.
+fn written(name: &str, times: &str, property: Option<(&str, &str)>, cases: &[Case]) -> String {
     let number = |wanted: &str| {
         let wrong = cases.iter().filter_map(|case| case.wrong.as_ref());
         wrong.filter(|(kind, _)| *kind == wanted).count()
@@ -67,6 +71,12 @@ fn written(name: &str, times: &str, cases: &[Case]) -> String {
         number("failure"),
         number("error"),
     );
+    if let Some((name, value)) = property {
+        let _ = writeln!(
+            text,
+            "    <properties>\n      <property name=\"{name}\" value=\"{value}\"/>\n    </properties>"
+        );
+    }
     for case in cases {
         let _ = write!(
             text,
@@ -167,6 +177,19 @@ mod tests {
         }
         assert_eq!(shown.matches("<testcase").count(), 4);
         assert_eq!(shown.matches("</testcase>").count(), 2);
+    }
+
+    #[test]
+    fn a_certificate_that_was_not_checked_is_a_property() {
+        let mut run = example::ok();
+        assert!(!render(std::slice::from_ref(&run), &Look::default()).contains("properties"));
+        run.plan.security = Some(plan::Security {
+            insecure: true,
+            ..plan::Security::default()
+        });
+        let shown = render(&[run], &Look::default());
+        let wanted = "<property name=\"certificate\" value=\"not checked (--insecure)\"/>";
+        assert!(shown.contains(wanted), "{shown}");
     }
 
     #[test]

@@ -269,7 +269,8 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             false => Blame::Server,
         };
         for index in 0..self.slots.len() as u32 {
-            match self.slots[index as usize].state {
+            let state = self.slots[index as usize].state;
+            match state {
                 State::Open => self.leave(index, cut),
                 State::Connecting(_) | State::Handshaking(_) => {
                     self.ring.close(Token(index), Closing::Reset);
@@ -283,7 +284,8 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                 self.under_way -= 1;
                 if pending.belongs {
                     let age = self.clock - pending.scheduled;
-                    self.recorder.tally.observe_never_sent(1, age, blame);
+                    let tally = &mut self.recorder.tally;
+                    tally.observe_given_up(1, age, state.step(), blame);
                 }
             }
         }

@@ -28,15 +28,36 @@ pub(super) const LATENCY: &[Figure] = &[
 #[rustfmt::skip]
 pub(super) const HANDSHAKES: &[Figure] = &[
     Figure::new("handshakes.full", Unit::Count,
-        "TLS handshakes in which the server showed its certificate, warm-up included; this and the next three only with https",
-        |f, _| samples(full(f))).class(Counts).absent(unsecured),
+        "TLS handshakes in which the server showed its certificate, warm-up included; this and the next five only with https",
+        |f, _| samples(full(f))).class(Counts).csv("handshakes_full").absent(unsecured),
     Figure::new("handshakes.resumed", Unit::Count, "TLS handshakes that resumed an earlier session, warm-up included",
-        |f, _| samples(resumed(f))).class(Counts).absent(unsecured),
+        |f, _| samples(resumed(f))).class(Counts).csv("handshakes_resumed").absent(unsecured),
     Figure::times("handshake_us.{p}", "{p} of full TLS handshakes, from the connection open to the connection usable",
-        "handshakes", full).class(Latency).repeats().absent(unsecured),
+        "handshakes", full).class(Latency).repeats().csv_of("handshake_{p}_us", ENDS).absent(unsecured),
     Figure::times("handshake_resumed_us.{p}", "{p} of resumed TLS handshakes, likewise",
-        "handshakes", resumed).class(Latency).repeats().absent(unsecured),
+        "handshakes", resumed).class(Latency).repeats().csv_of("handshake_resumed_{p}_us", ENDS).absent(unsecured),
+    Figure::new("handshakes.agreed", Unit::Text,
+        "TLS version, cipher suite and key exchange that handshakes agreed on; where they differ, separated by semicolons",
+        |f, _| text(agreed(f))).csv("handshakes_agreed").absent(unsecured),
+    Figure::new("certificate", Unit::Text, "`checked`, or `not checked` with --insecure",
+        |f, _| text(certificate(f))).csv("certificate").absent(unsecured),
 ];
+
+fn agreed(f: &Figures<'_>) -> Option<String> {
+    let handshakes = f.tally().connects.handshakes.as_ref()?;
+    let each = handshakes.agreed.iter();
+    let each: Vec<String> = each.map(|agreed| agreed.encryption.to_string()).collect();
+    Some(each.join("; "))
+}
+
+fn certificate(f: &Figures<'_>) -> Option<String> {
+    let security = f.plan.security.as_ref()?;
+    let words = match security.insecure {
+        true => "not checked",
+        false => "checked",
+    };
+    Some(words.to_owned())
+}
 
 fn full<'f>(f: &'f Figures<'_>) -> Option<&'f Histogram> {
     let handshakes = f.tally().connects.handshakes.as_ref()?;

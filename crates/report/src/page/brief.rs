@@ -4,7 +4,7 @@
 //! marked only where a reader would decide otherwise with the reason in mind.
 
 use super::findings::bound_by;
-use super::{Block, Item, Page, Role, Row, Span, curve, load, requirements, tables};
+use super::{Block, Item, Page, Role, Row, Span, curve, handshakes, load, requirements, tables};
 use crate::phrase::clean;
 use figures::{Figures, find};
 use plan::{Load, Plan, Version};
@@ -45,6 +45,8 @@ pub(super) fn quiet(run: &Run) -> Page {
         false => rows(run, QUIET),
     };
     rows.retain(|row| !row.label.is_empty());
+    let unchecked = load::unchecked(&run.plan);
+    rows.extend(unchecked.map(|words| Row::new("target", vec![words])));
     let table = run.is_sweep().then(|| Block::Table(curve::table(run)));
     required(table.into_iter().chain([Block::Rows(rows)]).collect(), run)
 }
@@ -106,7 +108,14 @@ fn load(plan: &Plan) -> String {
 type Make = fn(&Figures<'_>) -> Option<Row>;
 
 /// The rows of the page, in order,
-const ROWS: &[Make] = &[throughput, latency, errors, server, bottleneck];
+const ROWS: &[Make] = &[
+    throughput,
+    latency,
+    handshakes::row_if_measured,
+    errors,
+    server,
+    bottleneck,
+];
 /// and those of its shortest form.
 const QUIET: &[Make] = &[throughput, latency, errors, server];
 

@@ -11,6 +11,7 @@ pub(crate) mod curve;
 mod diff;
 mod disclosure;
 pub(crate) mod findings;
+mod handshakes;
 mod list;
 pub(crate) mod load;
 mod machine;
@@ -167,6 +168,7 @@ impl Page {
         if run.is_sweep() {
             blocks.push(Block::Table(curve::table(run)));
             blocks.push(Block::Rows(curve::rows(run)));
+            blocks.push(Block::Table(handshakes::table(run)));
         }
         blocks.push(Block::Table(requirements::table(run)));
         for (index, point) in run.points.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::findings::{bound_by, grade, is_overloaded, is_void};
 use super::tables::select;
-use super::{Item, Role, Row, Span, cost as costs};
+use super::{Item, Role, Row, Span, cost as costs, handshakes};
 use crate::phrase::rate as per_second;
 use figures::Figures;
 use plan::{Connect, Load};
@@ -38,7 +38,7 @@ pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
         Some(exchanges(of)),
         Some(bytes(of)),
         connections(of),
-        handshakes(of),
+        handshakes::row(of),
         settling(of),
         generator(of),
         server(of),
@@ -386,32 +386,6 @@ fn connections(of: &Figures<'_>) -> Option<Row> {
     let times = times.map(|(name, time)| (name, time.map(span)));
     items.extend(Item::each(Role::Plain, times));
     Some(demoted(of.run, Figure::Counts, "connections", items))
-}
-
-/// What handshakes took and agreed on, where there were any.
-fn handshakes(of: &Figures<'_>) -> Option<Row> {
-    let handshakes = of.tally().connects.handshakes.as_ref()?;
-    let kinds = [("full", &handshakes.full), ("resumed", &handshakes.resumed)];
-    let mut items = Vec::new();
-    for (name, times) in kinds.into_iter().filter(|(_, times)| times.count() > 0) {
-        let count = units::count(times.count());
-        let times = [
-            ("p50", times.quantile_if_carried(0.5)),
-            ("max", times.max()),
-        ];
-        let times = times.map(|(name, time)| time.map(|time| format!("{name} {}", span(time))));
-        let times: Vec<String> = times.into_iter().flatten().collect();
-
-        items.push(Item::plain(format!("{count} {name}, {}", times.join(", "))));
-    }
-    for agreed in &handshakes.agreed {
-        let many = match handshakes.agreed.len() {
-            1 => String::new(),
-            _ => format!(" ({})", units::count(agreed.count)),
-        };
-        items.push(Item::dim(format!("{}{many}", agreed.encryption)));
-    }
-    Some(demoted(of.run, Figure::Counts, "handshakes", items))
 }
 
 /// What the generator itself took; its shares of time as the medians over rounds, where rounds are long enough for them.
