@@ -30,7 +30,7 @@ use engine::{
 };
 use kernel::{Epoll, Errno, Ring, Uring, affinity};
 use plan::{Endpoint, Plan, RingKind};
-use record::{BusyPoll, Round, Slice};
+use record::{BusyPoll, Handshakes, Round, Slice};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -118,8 +118,8 @@ pub(crate) enum Command {
 pub(crate) enum Event {
     /// Its connections are open, those of servers that take any.
     Open,
-    /// What a slice measured.
-    Slice(Box<Slice>),
+    /// What a slice measured, and the TLS handshakes since the one before.
+    Slice(Box<Slice>, Option<Box<Handshakes>>),
     /// All of its threads have come to the point.
     Arrived(SyncPoint),
     /// Its window has just opened.
@@ -268,7 +268,8 @@ fn on_ring<R: Ring>(
                 }
             }
             let Some(whole) = whole else { break };
-            writer.write(&Event::Slice(Box::new(whole.slice())));
+            let handshakes = whole.handshakes().cloned().map(Box::new);
+            writer.write(&Event::Slice(Box::new(whole.slice()), handshakes));
         }
         Ok(())
     })

@@ -10,7 +10,7 @@ use crate::generator::{Assignment, Command, Event, LONGEST, Lanes, Order, SliceO
 use crate::planned_rounds::Generators;
 use engine::{Job, Observer, Part, Progress, Rep};
 use kernel::process::{Message, Piped};
-use record::{Round, Slice};
+use record::{Handshakes, Round, Slice};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -213,7 +213,7 @@ impl Processes {
             }
             Event::Done(round, seq) => share.done = Some((round, seq)),
             Event::Failed(why) => return Err(why),
-            Event::Open | Event::Slice(_) => {} // of one that loads servers in turn
+            Event::Open | Event::Slice(..) => {} // of one that loads servers in turn
         }
         Ok(())
     }
@@ -276,7 +276,8 @@ impl Slicer {
         self.helper.id()
     }
 
-    /// Has a slice measured, each of whose requests may take as long as `timeout`; none when `stop` became true.
+    /// Has a slice measured, each of whose requests may take as long as `timeout`; with the TLS handshakes since the one before. None
+    /// when `stop` became true.
     ///
     /// # Errors
     /// Why there is none, after which no other can be measured.
@@ -285,10 +286,12 @@ impl Slicer {
         order: SliceOrder,
         timeout: Nanos,
         stop: &AtomicBool,
-    ) -> Result<Option<Slice>, String> {
+    ) -> Result<Option<(Slice, Option<Handshakes>)>, String> {
         self.helper.send(line(&Command::Slice(order)));
         match self.next(order.length.most + timeout * 3, stop)? {
-            Some(Event::Slice(slice)) => Ok(Some(*slice)),
+            Some(Event::Slice(slice, handshakes)) => {
+                Ok(Some((*slice, handshakes.map(|handshakes| *handshakes))))
+            }
             Some(event) => Err(format!(
                 "a generator process sent {event:?} instead of a slice"
             )),

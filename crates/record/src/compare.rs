@@ -26,7 +26,7 @@ pub use conditions::{Condition, Equality};
 pub use records::{ComparedRun, InvalidFigures, NamedRun};
 pub use reliability::{Doubt, Reason, Reliability};
 
-use crate::{Machine, Observed, Probe};
+use crate::{Handshakes, Machine, Observed, Probe};
 use plan::{ComparePlan, Endpoint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,18 @@ pub struct Comparison {
 impl Comparison {
     /// The version of the form that this program writes.
     pub const VERSION: u32 = 1;
+
+    /// The TLS handshakes of `server` in all starts that count for it; none without https.
+    pub fn handshakes(&self, server: usize) -> Option<Handshakes> {
+        let of_starts = self.starts.iter().filter_map(|start| {
+            let of_start = start.servers.get(server)?;
+            of_start
+                .handshakes
+                .as_ref()
+                .filter(|_| of_start.void.is_none())
+        });
+        Handshakes::sum(of_starts)
+    }
 
     /// Whether its parts fit together: every list of servers is as long as that of the plan, and no start has more blocks.
     pub(crate) fn is_sound(&self) -> bool {
@@ -170,6 +182,9 @@ pub struct StartedServer {
     pub idle: Option<f64>,
     /// Its memory after the load, as PSS in bytes; none where that may not be read.
     pub memory: Option<u64>,
+    /// The TLS handshakes of its connections, those of the warm-up too; none without https.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
     /// Why nothing of this start counts for it, such as that it died; none where it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,

@@ -593,6 +593,21 @@ mod tests {
     }
 
     #[test]
+    fn the_record_of_a_comparison_is_kept_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.json");
+        let text = serde_json::to_vec(&example::two_percent()).unwrap();
+        fs::write(&path, &text).unwrap();
+        let refused = Journal::create(&path, &example::ok()).unwrap_err();
+        let said = refused.to_string();
+        assert!(
+            said.contains("holds the record of a comparison; name another file"),
+            "{said}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), text);
+    }
+
+    #[test]
     fn a_link_stays_and_what_it_points_to_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let (real, link) = (

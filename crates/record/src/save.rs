@@ -7,7 +7,7 @@
 
 use crate::Run;
 use crate::journal::{holds_rounds, is_ours};
-use crate::{holds_record, load};
+use crate::{holds_comparison, holds_record, load};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -42,6 +42,9 @@ pub enum SaveError {
     /// A file that is no record has that name.
     #[error("{} is a file that is no record of weigh; name another file, or remove it first", .0.display())]
     NoRecord(PathBuf),
+    /// A record of another kind has that name: of a `run` or a `comparison`.
+    #[error("{} holds the record of a {}; name another file, or remove it first", .0.display(), .1)]
+    OtherRecord(PathBuf, &'static str),
     /// A pipe that has no reader.
     #[error("the record cannot be written to {}: nothing reads from that pipe; name a file", .0.display())]
     Unread(PathBuf),
@@ -104,6 +107,9 @@ impl Destination {
                 })?;
                 let stream = open(0).map_err(unwritable)?;
                 Ok(Destination::Stream(path.into(), stream))
+            }
+            Ok(_) if holds_comparison(path) => {
+                Err(SaveError::OtherRecord(path.into(), "comparison"))
             }
             Ok(meta) if meta.len() > 0 && !holds_record(path) && load(path).is_err() => {
                 Err(SaveError::NoRecord(path.into()))

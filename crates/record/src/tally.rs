@@ -516,6 +516,13 @@ impl Handshakes {
         self.full.count() + self.resumed.count()
     }
 
+    /// Version, cipher suite and key exchange that were agreed on; where handshakes differ in them, separated by semicolons.
+    pub fn agreed_on(&self) -> String {
+        let each = self.agreed.iter();
+        let each: Vec<String> = each.map(|agreed| agreed.encryption.to_string()).collect();
+        each.join("; ")
+    }
+
     fn add(&mut self, version: &str, cipher: &str, key_exchange: Option<&str>, count: u64) {
         let mut known = self.agreed.iter_mut();
         match known.find(|known| known.encryption.is(version, cipher, key_exchange)) {
@@ -531,7 +538,15 @@ impl Handshakes {
         }
     }
 
-    fn merge(&mut self, other: &Handshakes) {
+    /// Returns all of them together; none where there are none.
+    pub fn sum<'a>(each: impl Iterator<Item = &'a Handshakes>) -> Option<Handshakes> {
+        let mut all: Option<Handshakes> = None;
+        each.for_each(|each| all.get_or_insert_default().merge(each));
+        all
+    }
+
+    /// Takes in `other`, of other connections.
+    pub fn merge(&mut self, other: &Handshakes) {
         self.full.merge(&other.full);
         self.resumed.merge(&other.resumed);
         self.with_connect.merge(&other.with_connect);

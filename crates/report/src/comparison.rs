@@ -12,8 +12,9 @@ use crate::text::render;
 use crate::{Look, csv, markdown};
 use figures::{Unit, Value};
 use plan::{Deciding, Load};
-use record::{Answers, Comparison, FigureAnswers, Rating, Said, Versus};
+use record::{Answers, Comparison, FigureAnswers, Handshakes, Rating, Said, Versus};
 use serde::Serialize;
+use stats::Histogram;
 
 pub use crate::chart::compared as chart;
 
@@ -61,15 +62,20 @@ struct Answered<'a> {
     /// The first lines.
     headlines: Vec<String>,
     answers: Answers,
+    /// The TLS handshakes of each server, of all starts together; none of one without https.
+    handshakes: Vec<Option<Handshakes>>,
 }
 
-/// Returns the record on one line as it is saved, with `headlines` and `answers` beside its own fields, so that it can still be read as
-/// a record.
+/// Returns the record on one line as it is saved, with `headlines`, `answers` and `handshakes` beside its own fields, so that it can
+/// still be read as a record.
 pub fn json(comparison: &Comparison, _: &Look) -> String {
     let answered = Answered {
         comparison,
         headlines: headlines(comparison),
         answers: Answers::of(comparison),
+        handshakes: (0..comparison.plan.servers.len())
+            .map(|server| comparison.handshakes(server))
+            .collect(),
     };
     let text = serde_json::to_string(&answered).expect("a comparison is always JSON");
     text + "\n"
@@ -173,9 +179,36 @@ const COLUMNS: &[Column] = &[
             Some(rating.to_owned())
         })
     }),
+    ("handshakes_full", |row| {
+        row.handshakes(|all| Some(all.full.count().to_string()))
+    }),
+    ("handshakes_resumed", |row| {
+        row.handshakes(|all| Some(all.resumed.count().to_string()))
+    }),
+    ("handshake_p50_us", |row| {
+        row.handshakes(|all| median_us(&all.full))
+    }),
+    ("handshake_resumed_p50_us", |row| {
+        row.handshakes(|all| median_us(&all.resumed))
+    }),
+    ("handshakes_agreed", |row| {
+        row.handshakes(|all| Some(all.agreed_on()))
+    }),
 ];
 
+/// The median in microseconds; none of too few.
+fn median_us(times: &Histogram) -> Option<String> {
+    let median = times.quantile_if_carried(0.5)?;
+    Some(Unit::Micros.written(&Value::Number(median as f64 / 1e3)))
+}
+
 impl Row<'_> {
+    /// What is known of the server's TLS handshakes; empty without https.
+    fn handshakes(&self, show: fn(&Handshakes) -> Option<String>) -> String {
+        let handshakes = self.comparison.handshakes(self.server);
+        handshakes.as_ref().and_then(show).unwrap_or_default()
+    }
+
     fn load(&self) -> Option<Load> {
         Some(self.comparison.plan.blocks[self.figure.block?].load)
     }

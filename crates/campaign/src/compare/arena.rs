@@ -5,7 +5,7 @@
 
 use crate::error::CampaignError;
 use plan::{ComparePlan, Endpoint};
-use record::{Conditions, CpuSplit, Machine, Observed, Probe, Slice};
+use record::{Conditions, CpuSplit, Handshakes, Machine, Observed, Probe, Slice};
 use thiserror::Error;
 use units::{Instant, Nanos};
 
@@ -78,6 +78,8 @@ pub(crate) struct Watched {
 pub(crate) struct Ended {
     /// Of each server, as PSS in bytes.
     pub(crate) memory: Vec<Option<u64>>,
+    /// Of each server, the TLS handshakes of its connections; none without https.
+    pub(crate) handshakes: Vec<Option<Handshakes>>,
     /// CPU time of other programs, and what the hypervisor gave to others, as shares of all CPUs.
     pub(crate) foreign: Option<f64>,
     pub(crate) steal: Option<f64>,

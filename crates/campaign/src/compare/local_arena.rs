@@ -10,7 +10,7 @@ use engine::{Shown, SliceLength};
 use host::{CpuSpan, Team, WrittenFiles};
 use kernel::affinity;
 use plan::{Block, ComparePlan, Compared, Connect, Endpoint, Plan, Request, Requests};
-use record::{Conditions, CpuSplit, Machine, Slice};
+use record::{Conditions, CpuSplit, Handshakes, Machine, Slice};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Instant, Nanos};
@@ -33,6 +33,8 @@ pub(crate) struct LocalArena<'a> {
     servers: Vec<Option<There>>,
     slicer: Option<Slicer>,
     lanes: Vec<Vec<Option<PlacedLane>>>,
+    /// The TLS handshakes of each server in the start.
+    handshakes: Vec<Option<Handshakes>>,
     /// When the start began, what the machine had done until then, and what servers and generator took since.
     begun: Option<(Instant, record::Budget)>,
     own: Nanos,
@@ -73,6 +75,7 @@ impl<'a> LocalArena<'a> {
             servers: Vec::new(),
             slicer: None,
             lanes: Vec::new(),
+            handshakes: Vec::new(),
             begun: None,
             own: Nanos::ZERO,
         }
@@ -339,6 +342,7 @@ impl Arena for LocalArena<'_> {
         }
         self.begun = host::cpu_time().map(|time| (self.now(), time));
         self.own = Nanos::ZERO;
+        self.handshakes = vec![None; plan.servers.len()];
         Ok(results)
     }
 
@@ -357,7 +361,12 @@ impl Arena for LocalArena<'_> {
             number,
         };
         let slice = slicer.slice(order, placed.timeout, self.stop);
-        let mut slice = slice.map_err(Lost::Generator)?.ok_or(Lost::Interrupted)?;
+        let slice = slice.map_err(Lost::Generator)?;
+        let (mut slice, handshakes) = slice.ok_or(Lost::Interrupted)?;
+        if let Some(handshakes) = handshakes {
+            let all = &mut self.handshakes[server];
+            all.get_or_insert_default().merge(&handshakes);
+        }
         if let (Some(span), Some(server)) = (span, there.server.monitored()) {
             let (cpu, is_less) = span.close(server);
             (slice.server_cpu, slice.lower_bound) = (Some(cpu), is_less);
@@ -427,6 +436,7 @@ impl Arena for LocalArena<'_> {
             .unzip();
         Ended {
             memory,
+            handshakes: std::mem::take(&mut self.handshakes),
             foreign,
             steal,
         }

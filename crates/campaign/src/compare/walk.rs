@@ -91,7 +91,10 @@ fn can_hold(output: &Path) -> Result<(), SaveError> {
         Ok(facts) if facts.is_dir() => return Err(SaveError::IsFolder(output.into())),
         Ok(facts) if !facts.is_file() => return Err(SaveError::NoFile(output.into())),
         Ok(facts) if facts.len() > 0 && !record::holds_comparison(output) => {
-            return Err(SaveError::NoRecord(output.into()));
+            return Err(match record::holds_record(output) {
+                true => SaveError::OtherRecord(output.into(), "run"),
+                false => SaveError::NoRecord(output.into()),
+            });
         }
         _ => {}
     }

@@ -305,7 +305,7 @@ fn servers_are_compared_over_https() {
     ];
     let bench = Bench::new();
     let line = format!(
-        "compare {} {} --insecure --server none --time 4s -o c.json",
+        "compare {} {} --insecure --server none --time 4s -c 2 -v -o c.json",
         a.url(),
         b.url()
     );
@@ -317,5 +317,19 @@ fn servers_are_compared_over_https() {
     assert!(
         protocol.starts_with("HTTP/1.1 over TLSv1.3 TLS_AES_"),
         "{protocol}"
+    );
+    for start in record.0["starts"].as_array().unwrap() {
+        let agreed = start["servers"][1]["handshakes"]["agreed"].as_array();
+        let counts = agreed
+            .unwrap()
+            .iter()
+            .map(|it| it["count"].as_u64().unwrap());
+        assert!(counts.sum::<u64>() >= 2, "at least those of the closed loop");
+    }
+    let shown = said.out.split("handshakes").nth(1).unwrap_or_default();
+    assert!(shown.contains(" full"), "{said:#?}");
+    assert!(
+        said.out.contains(&format!("equal: body, {protocol}")),
+        "{said:#?}"
     );
 }

@@ -10,7 +10,7 @@ use crate::watchdog::Watchdog;
 use kernel::Ring;
 use kernel::accounts::thread_cpu;
 use plan::{Connect, Stretch};
-use record::{Blame, Slice, Tally};
+use record::{Blame, Handshakes, Slice, Tally};
 use units::{Instant, Nanos};
 use wire::{Connection, Visitor};
 
@@ -111,7 +111,8 @@ impl<'p, R: Ring, C: Connection<'p>> Lane for Thread<'p, R, C> {
 }
 
 impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
-    /// A new account; what happened to idle connections since the last slice is seen to before.
+    /// A new account; what happened to idle connections since the last slice is seen to before. Only handshakes since then are kept:
+    /// those of the first connections are in no slice.
     fn begin_anew(&mut self, number: u32) {
         self.clock = self.ring.now();
         self.turn(self.clock);
@@ -119,7 +120,9 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         let capacity = self.slots.len() as u64 * u64::from(self.job.plan.protocol.pipeline);
         let stalls = StallDetector::new((!is_open).then_some(capacity));
         let watchdog = Watchdog::new((!self.ring.is_virtual()).then(|| self.accounts.meter()));
+        let handshakes = self.recorder.tally.connects.handshakes.take();
         self.recorder = Recorder::new(self.job, stalls, watchdog);
+        self.recorder.tally.connects.handshakes = handshakes;
         self.round = number;
         self.is_open_noted = false;
         self.clock = self.ring.now();
@@ -159,6 +162,11 @@ impl SliceShare {
         self.tally.merge(&other.tally);
         self.window = self.window.max(other.window);
         self.cpu += other.cpu;
+    }
+
+    /// The handshakes since the slice before, those of the first connections too; none without https.
+    pub fn handshakes(&self) -> Option<&Handshakes> {
+        self.tally.connects.handshakes.as_ref()
     }
 
     /// What the slice is known for, when the shares of all threads are in this one.

@@ -45,9 +45,7 @@ pub(super) const HANDSHAKES: &[Figure] = &[
 
 fn agreed(f: &Figures<'_>) -> Option<String> {
     let handshakes = f.tally().connects.handshakes.as_ref()?;
-    let each = handshakes.agreed.iter();
-    let each: Vec<String> = each.map(|agreed| agreed.encryption.to_string()).collect();
-    Some(each.join("; "))
+    Some(handshakes.agreed_on())
 }
 
 fn certificate(f: &Figures<'_>) -> Option<String> {

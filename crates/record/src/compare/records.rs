@@ -11,7 +11,7 @@ use super::{
     BlockOfStart, Comparison, Conditions, Contender, Cycle, FreshStart, Slice, StartedServer,
 };
 use crate::curve::units;
-use crate::{Effect, Figure, Finding, Latency, Point, Probe, Round, Run, Statistic};
+use crate::{Effect, Figure, Finding, Handshakes, Latency, Point, Probe, Round, Run, Statistic};
 use plan::{
     Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Level, Nesting, Requests,
 };
@@ -201,6 +201,7 @@ fn starts_of(run: &Run, server: usize, points: &[&Point]) -> Vec<FreshStart> {
         servers[server] = StartedServer {
             endpoint: run.probe.as_ref().map(|probe| probe.endpoint.clone()),
             memory: rounds().filter_map(memory).next_back(),
+            handshakes: handshakes(rounds()),
             ..StartedServer::default()
         };
         let share = |of: fn(&Round) -> Option<f64>| {
@@ -224,6 +225,10 @@ fn starts_of(run: &Run, server: usize, points: &[&Point]) -> Vec<FreshStart> {
     let is_measured =
         |start: &FreshStart| start.blocks.iter().any(|block| !block.cycles.is_empty());
     units.filter(is_measured).collect()
+}
+
+fn handshakes<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<Handshakes> {
+    Handshakes::sum(rounds.filter_map(|round| round.tally.connects.handshakes.as_ref()))
 }
 
 fn is_steady(round: &Round) -> bool {
@@ -367,7 +372,7 @@ impl Conditions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answers, Cause, Effects, Grade, Reason, Said, example};
+    use crate::{Answers, Cause, Condition, Effects, Encryption, Grade, Reason, Said, example};
     use stats::comparison::{CONFIDENCE, Difference};
 
     fn compared(runs: &[Run; 2]) -> Comparison {
@@ -384,6 +389,30 @@ mod tests {
             (cpu.as_nanos() as f64 / 1e3 / round.tally.ok_in_window as f64).ln()
         });
         each.collect()
+    }
+
+    #[test]
+    fn another_version_of_tls_is_another_protocol_and_handshakes_are_taken_over() {
+        let mut runs = [example::ok(), example::ok()];
+        for (run, version) in runs.iter_mut().zip(["TLSv1.2", "TLSv1.3"]) {
+            run.probe.as_mut().unwrap().encryption = Some(Encryption {
+                version: version.into(),
+                cipher: "A_CIPHER".into(),
+                key_exchange: Some("X25519".into()),
+            });
+            for round in &mut run.points[0].rounds {
+                let connects = &mut round.tally.connects;
+                let handshakes = connects.handshakes.get_or_insert_default();
+                handshakes.full.record(1_000_000);
+                handshakes.note(version, "A_CIPHER", Some("X25519"));
+            }
+        }
+        let compared = compared(&runs);
+        let answers = Answers::of(&compared);
+        assert!(answers.conditions.unequal.contains(&Condition::Protocol));
+        let handshakes = compared.handshakes(1).unwrap();
+        assert_eq!(handshakes.count(), runs[1].points[0].rounds.len() as u64);
+        assert_eq!(handshakes.agreed_on(), "TLSv1.3 A_CIPHER X25519");
     }
 
     #[test]

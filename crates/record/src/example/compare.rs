@@ -215,7 +215,7 @@ fn start(plan: &ComparePlan, costs: &[f64], index: u32, noise: &mut Noise) -> Fr
         endpoint: compared.plan.target.endpoints.first().cloned(),
         idle: Some(0.0),
         memory: Some((MEMORY_BYTES * noise.factor(0.004)) as u64),
-        void: None,
+        ..StartedServer::default()
     };
     let servers: Vec<StartedServer> = plan.servers.iter().map(server).collect();
     let took = Nanos::from_millis(7_300 + noise.0.below(400));

@@ -5,6 +5,7 @@
 mod conditions;
 mod detail;
 mod doubts;
+mod handshakes;
 pub(crate) mod table;
 pub(crate) mod words;
 
@@ -40,6 +41,10 @@ pub(crate) fn page(comparison: &Comparison, detail: Detail, width: usize) -> Pag
     rows.extend(reliability(&words, detail));
     if detail > Detail::Quiet {
         rows.extend(conditions::rows(&words));
+        rows.extend(match detail {
+            Detail::Full => handshakes::rows(&words),
+            Detail::Quiet | Detail::Brief => handshakes::rows_if_measured(&words),
+        });
         rows.extend(reference(&words));
     }
     blocks.push(Block::Rows(rows));

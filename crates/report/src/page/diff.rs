@@ -1,4 +1,5 @@
-//! How two records differ in what they measured with: weigh's version, the machine, the plan. Results are not compared.
+//! How two records differ in what they measured with: weigh's version, the machine, the plan, and how the server encrypts. Results
+//! are not compared.
 
 use super::disclosure::{Fact, facts};
 use super::{Block, Item, Page, Role, Row};
@@ -39,7 +40,7 @@ pub struct Differences {
 /// One setting or fact in which two records differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What it belongs to: `weigh`, `machine` or `plan`.
+    /// What it belongs to: `weigh`, `machine`, `plan` or `server`.
     pub of: &'static str,
     /// Its name.
     pub name: String,
@@ -51,7 +52,7 @@ pub struct Difference {
     pub forbids: bool,
 }
 
-/// Returns how the weigh, machine and plan of `b` differ from those of `a`. What passes from minute to minute (load, free
+/// Returns how the weigh, machine, plan and encryption of `b` differ from those of `a`. What passes from minute to minute (load, free
 /// memory) is left out.
 pub fn differences(a: &Run, b: &Run) -> Differences {
     let version = Difference {
@@ -64,11 +65,28 @@ pub fn differences(a: &Run, b: &Run) -> Differences {
     let mut all = vec![version];
     all.extend(machines(a, b));
     all.extend(plans(a, b));
+    all.extend(encryptions(a, b));
     all.retain(|each| each.a != each.b);
     Differences {
         comparable: all.iter().all(|each| !each.forbids),
         differences: all,
     }
+}
+
+/// What the first connections agreed on, where both records have one.
+fn encryptions(a: &Run, b: &Run) -> Option<Difference> {
+    let show = |run: &Run| {
+        let encryption = run.probe.as_ref()?.encryption.as_ref();
+        let shown = encryption.map_or("none".to_owned(), |agreed| agreed.to_string());
+        Some(clean(&shown, LONGEST))
+    };
+    Some(Difference {
+        of: "server",
+        name: "encryption".into(),
+        a: show(a)?,
+        b: show(b)?,
+        forbids: true,
+    })
 }
 
 fn plans(a: &Run, b: &Run) -> impl Iterator<Item = Difference> {
@@ -161,7 +179,7 @@ pub fn diff(all: &Differences) -> Page {
 mod tests {
     use super::*;
     use crate::{Look, page_text};
-    use record::{Setup, example};
+    use record::{Encryption, Setup, example};
 
     fn named(a: &Run, b: &Run) -> Vec<(String, bool)> {
         let all = differences(a, b).differences;
@@ -196,6 +214,24 @@ mod tests {
         assert!(differences(&a, &b).comparable);
         b.plan.requests = plan::Requests::Listed(vec![plan::Request::get("/other")]);
         assert_eq!(named(&a, &b)[0], ("url".to_owned(), true));
+    }
+
+    #[test]
+    fn another_version_of_tls_forbids_comparing() {
+        let (mut a, mut b) = (example::ok(), example::ok());
+        for (run, version) in [(&mut a, "TLSv1.2"), (&mut b, "TLSv1.3")] {
+            run.probe.as_mut().unwrap().encryption = Some(Encryption {
+                version: version.into(),
+                cipher: "A_CIPHER".into(),
+                key_exchange: None,
+            });
+        }
+        let text = page_text(&diff(&differences(&a, &b)), &Look::default());
+        let wanted = "server\n\nencryption *  TLSv1.2 A_CIPHER -> TLSv1.3 A_CIPHER";
+        assert!(text.contains(wanted), "{text}");
+        assert!(text.starts_with("not comparable: 1 difference"), "{text}");
+        b.probe = None;
+        assert!(differences(&a, &b).comparable, "of one it is not known");
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn voided(run: &Run, items: Vec<Item>) -> Row {
 }
 
 /// `1,234 full, p50 1.02 ms, max 3.10 ms`, and the same of resumed ones; only the kinds that there were.
-fn times(handshakes: &Handshakes) -> Vec<String> {
+pub(super) fn times(handshakes: &Handshakes) -> Vec<String> {
     let kinds = [("full", &handshakes.full), ("resumed", &handshakes.resumed)];
     let kinds = kinds.into_iter().filter(|(_, times)| times.count() > 0);
     let words = |(kind, times): (&str, &stats::Histogram)| {
@@ -54,7 +54,7 @@ fn times(handshakes: &Handshakes) -> Vec<String> {
 }
 
 /// Version, cipher and key exchange; where handshakes differ in them, with how many had each.
-fn agreed(handshakes: &Handshakes) -> Vec<String> {
+pub(super) fn agreed(handshakes: &Handshakes) -> Vec<String> {
     let many = |count| match handshakes.agreed.len() {
         1 => String::new(),
         _ => format!(" ({})", units::count(count)),

@@ -89,6 +89,9 @@ impl Walk<'_> {
         for (server, memory) in start.servers.iter_mut().zip(ended.memory) {
             server.memory = memory.filter(|_| server.void.is_none());
         }
+        for (server, handshakes) in start.servers.iter_mut().zip(ended.handshakes) {
+            server.handshakes = handshakes;
+        }
         self.void_failures(&mut start);
         (start.foreign, start.steal) = (ended.foreign, ended.steal);
         start.took = self.arena.now() - began;

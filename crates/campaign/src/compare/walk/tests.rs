@@ -145,6 +145,7 @@ impl Arena for Fake {
     fn end(&mut self) -> Ended {
         Ended {
             memory: vec![Some(1 << 20); self.had.len()],
+            handshakes: vec![None; self.had.len()],
             foreign: Some(0.1),
             steal: Some(0.0),
         }
@@ -685,20 +686,36 @@ fn an_interrupt_keeps_what_is_complete_and_the_rest_can_be_measured_later() {
     assert_eq!(numbers, (0..7).collect::<Vec<u32>>());
 }
 
-#[test]
-fn a_record_is_not_written_over_a_file_that_is_none() {
+/// Why a comparison is not written over a file that holds this.
+fn refused_over(content: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("notes.txt");
-    std::fs::write(&output, "my notes").unwrap();
+    std::fs::write(&output, content).unwrap();
     let stop = AtomicBool::new(false);
     let mut arena = Fake::new(2);
     let wanted = plan(2, MINUTE);
     let comparison = begun(&wanted, &arena);
     let refused =
         Walk::new(wanted, comparison, &mut arena, &stop, &mut Unseen).carry_out(&output, false);
-    assert!(matches!(
-        refused,
-        Err(CampaignError::Save(SaveError::NoRecord(_)))
-    ));
-    assert_eq!(std::fs::read(&output).unwrap(), b"my notes");
+    assert_eq!(std::fs::read(&output).unwrap(), content);
+    match refused {
+        Err(CampaignError::Save(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_record_is_not_written_over_a_file_that_is_none_or_over_that_of_a_run() {
+    let notes = refused_over(b"my notes");
+    assert!(
+        notes.contains("is a file that is no record of weigh"),
+        "{notes}"
+    );
+    let mut run = Vec::new();
+    example::ok().write_json(&mut run).unwrap();
+    let of_run = refused_over(&run);
+    assert!(
+        of_run.contains("holds the record of a run; name another"),
+        "{of_run}"
+    );
 }

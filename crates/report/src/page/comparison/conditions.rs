@@ -7,6 +7,9 @@ use crate::phrase::clean;
 use record::{Condition, Conditions};
 use units::{bytes, number};
 
+/// The longest value that is shown whole: HTTP's version with TLS's, the cipher and the key exchange.
+const LONGEST: usize = 80;
+
 /// What is equal, what is not, and what that comes to in bytes.
 pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
     let ranked = words.comparison.ranked();
@@ -94,14 +97,18 @@ fn equal(condition: Condition, of: &Conditions) -> Option<String> {
             None => number(of.workers?.into(), "worker"),
         },
         Condition::Logging => format!("logging {}", value(condition, of)),
-        Condition::Body | Condition::Protocol => condition.name().to_owned(),
+        Condition::Protocol => match of.protocol.as_ref()? {
+            secured if secured.contains(" over ") => clean(secured, LONGEST),
+            _ => condition.name().to_owned(),
+        },
+        Condition::Body => condition.name().to_owned(),
     })
 }
 
 /// What a condition is for one server.
 fn value(condition: Condition, of: &Conditions) -> String {
     let value = condition.value(of);
-    value.map_or("not known".to_owned(), |value| clean(&value, 40))
+    value.map_or("not known".to_owned(), |value| clean(&value, LONGEST))
 }
 
 /// Thousandths of a byte as bytes: `95 B`, `0.2 B`.
