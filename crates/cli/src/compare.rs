@@ -423,14 +423,22 @@ fn twin(first: &Compared, plan: Plan) -> Compared {
     }
 }
 
-/// weigh's own server, started beside those that are compared, and asked over the same version of HTTP as `first`, without encryption.
+/// weigh's own server, started beside those that are compared, and asked over the same version of HTTP as `first`, and over https where
+/// that is: by a certificate of its own making, which cannot be checked.
 fn reference(first: &Plan) -> Result<Compared> {
     let address = free_port()?;
     let mut own = Draft::new(plan::Habits::RUN);
-    own.urls = vec![format!("http://{address}/")];
     let listen = address.to_string();
+    let mut arguments = vec!["--listen", &listen, "--workers", "1"];
+    own.urls = vec![format!("http://{address}/")];
+    if let Some(security) = &first.security {
+        own.urls = vec![format!("https://{address}/")];
+        own.security.insecure = true;
+        own.security.resume = security.resume;
+        arguments.extend(["--tls", "self-signed"]);
+    }
     let plan = Plan {
-        server: Some(reference::server(&["--listen", &listen, "--workers", "1"])?),
+        server: Some(reference::server(&arguments)?),
         protocol: first.protocol,
         timeouts: first.timeouts,
         ring: first.ring,

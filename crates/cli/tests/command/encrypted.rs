@@ -5,13 +5,15 @@ use crate::scripted::{OK, Scripted};
 use crate::sealing::{self, HANDSHAKE_FAILURE, HELLO_REQUEST};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::ring::default_provider;
+use rustls::crypto::ring::{cipher_suite, default_provider};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
 
 type Stream = StreamOwned<ServerConnection, TcpStream>;
 
@@ -298,38 +300,51 @@ fn a_server_that_insists_on_renegotiation_is_the_cause_of_every_error() {
 }
 
 #[test]
-fn servers_are_compared_over_https() {
-    let [a, b] = [
-        Encrypted::start(|_| Act::Serve),
-        Encrypted::start(|_| Act::Serve),
-    ];
+fn servers_are_compared_over_https_beside_the_reference_server() {
+    let server = |name: &str| {
+        let serves = "serve --tls self-signed --listen 127.0.0.1:{port}";
+        format!("{name}=exec {WEIGH} {serves}")
+    };
     let bench = Bench::new();
-    let line = format!(
-        "compare {} {} --insecure --server none --time 4s -c 2 -v -o c.json",
-        a.url(),
-        b.url()
-    );
-    let said = bench.say(&line);
+    let words = "--https --insecure --path /bytes/5 --time 4s -c 2 -v -o c.json";
+    let (a, b) = (server("a"), server("b"));
+    let mut line = vec!["compare", &a, &b];
+    line.extend(words.split(' '));
+    let said = bench.say_words(&line);
     assert!(matches!(said.status, Some(0 | 3)), "{said:#?}");
     let record = bench.record("c.json");
-    let conditions = &record.0["servers"][0]["conditions"];
-    let protocol = conditions["protocol"].as_str().unwrap();
-    assert!(
-        protocol.starts_with("HTTP/1.1 over TLSv1.3 TLS_AES_"),
-        "{protocol}"
-    );
     for start in record.0["starts"].as_array().unwrap() {
-        let agreed = start["servers"][1]["handshakes"]["agreed"].as_array();
-        let counts = agreed
-            .unwrap()
-            .iter()
-            .map(|it| it["count"].as_u64().unwrap());
-        assert!(counts.sum::<u64>() >= 2, "at least those of the closed loop");
+        let servers = start["servers"].as_array().unwrap().iter();
+        for server in servers {
+            let agreed = server["handshakes"]["agreed"].as_array().unwrap();
+            let counts = agreed.iter().map(|it| it["count"].as_u64().unwrap());
+            assert_eq!(counts.sum::<u64>(), 2, "as many as connections: {server}");
+        }
     }
     let shown = said.out.split("handshakes").nth(1).unwrap_or_default();
     assert!(shown.contains(" full"), "{said:#?}");
     assert!(
-        said.out.contains(&format!("equal: body, {protocol}")),
+        said.out.contains("reference    weigh serve: CPU"),
         "{said:#?}"
     );
+}
+
+#[test]
+fn what_servers_agree_on_over_https_is_a_condition() {
+    let of_one_cipher = CryptoProvider {
+        cipher_suites: vec![cipher_suite::TLS13_CHACHA20_POLY1305_SHA256],
+        ..default_provider()
+    };
+    let a = Encrypted::start(|_| Act::Serve);
+    let b = Encrypted::start_with(Arc::new(of_one_cipher), |_| Act::Serve);
+    let line = format!(
+        "compare {} {} --insecure --server none --time 1s",
+        a.url(),
+        b.url()
+    );
+    let said = Bench::new().say(&line);
+    assert_eq!(said.status, Some(2), "{said:#?}");
+    let wanted = "HTTP/1.1 over TLSv1.3 TLS_CHACHA20_POLY1305_SHA256 X25519";
+    assert!(said.err.contains(wanted), "{said:#?}");
+    assert!(said.err.contains("--unequal"), "{said:#?}");
 }
