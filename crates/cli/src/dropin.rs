@@ -50,7 +50,13 @@ pub fn carry(flags: &args::AsFlags) -> Result<Exit> {
         };
         let outcome = match carry_out(plan, None, &mut view) {
             Ok(outcome) => outcome,
-            Err(error) => return say(&report.failed(load, &format!("{error:#}"))),
+            Err(error) => {
+                let failed = say(&report.failed(load, &format!("{error:#}")))?;
+                match report.goes_on() {
+                    true => continue,
+                    false => return Ok(failed),
+                }
+            }
         };
         tell_record(&outcome, &Output::quiet());
         exit = say(&report.ends(load, &outcome.run))?;
@@ -201,6 +207,14 @@ mod tests {
                 "--dropin-version 0.5 -n 10 -k -K 4 -m HEAD -s 3 -C a=b",
             ),
             ("wrk", "-t2 -c50 -d1m --latency --timeout 5s -H X-A:1"),
+            (
+                "httperf",
+                "--server 127.0.0.1 --port 1 --rate 20 --num-conns 50 --num-calls 4 --timeout 5",
+            ),
+            (
+                "httperf",
+                "--server 127.0.0.1 --num-calls 4 --burst-length 2 --wset 9,0.5",
+            ),
         ];
         for (tool, line) in lines {
             let load = load(tool, &format!("{line} {url}"));

@@ -17,10 +17,15 @@
 
 // Words as C programs read them,
 mod getopt;
+mod long;
+// numbers as those print them,
+mod printf;
 // figures as they print them,
 mod distribution;
 // and the tools.
 mod ab;
+mod autobench;
+mod httperf;
 mod weighttp;
 mod wrk;
 
@@ -40,7 +45,13 @@ pub struct Dropin {
 }
 
 /// All of them, by name.
-pub static DROPINS: &[Dropin] = &[ab::DROPIN, weighttp::DROPIN, wrk::DROPIN];
+pub static DROPINS: &[Dropin] = &[
+    ab::DROPIN,
+    autobench::DROPIN,
+    httperf::DROPIN,
+    weighttp::DROPIN,
+    wrk::DROPIN,
+];
 
 /// Returns the drop-in of this name.
 pub fn find(name: &str) -> Option<&'static Dropin> {
@@ -97,6 +108,11 @@ pub trait Report {
 
     /// The load could not be carried out: the sentence says why.
     fn failed(&mut self, load: usize, why: &str) -> Said;
+
+    /// Whether a load whose server does not respond leaves the loads behind it to be carried out.
+    fn goes_on(&self) -> bool {
+        false
+    }
 }
 
 /// What the loads of all of them have in common: one round that begins at once, with connections that are opened when something is

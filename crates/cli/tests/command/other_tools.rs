@@ -492,3 +492,261 @@ fn what_wrk_refuses_is_refused_in_its_words() {
     script.ended(1);
     assert!(script.err.contains("-s"), "{script:?}");
 }
+
+/// The words that name `server` to httperf.
+fn place(server: &Reference) -> String {
+    let at = server.at().to_string();
+    let (host, port) = at.rsplit_once(':').unwrap();
+    format!("--server {host} --port {port}")
+}
+
+/// What httperf itself says, where it is installed.
+fn httperf(words: &str) -> Option<Said> {
+    let child = Command::new("httperf")
+        .args(words.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    child.ok().map(Said::of)
+}
+
+#[test]
+fn the_report_of_httperf_is_that_of_httperf() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    for words in [
+        "--num-conns 100 --num-calls 10 --rate 200 --timeout 5 --uri /100.html",
+        "--num-conn 20 --uri=/100.html",
+        "--hog --num-calls 8 --burst-len 4 --num-conns 5 --uri /nothing",
+        "--wset 20,0.5 --num-conns 20 --period d0.01",
+        "--http-version 1.0 --method HEAD --add-header X-A:b --period e0.01 --num-conns 5",
+    ] {
+        let words = format!("{} {words}", place(&server));
+        let ours = bench.say(&format!("as httperf {words}"));
+        ours.ended(0);
+        let Some(theirs) = httperf(&words) else {
+            println!("httperf is not installed: its reports are not compared with ours");
+            break;
+        };
+        theirs.ended(0);
+        assert_eq!(
+            ours.out.lines().next(),
+            theirs.out.lines().next(),
+            "the echo of {words}"
+        );
+        assert_eq!(
+            shapes(&ours.out),
+            shapes(&theirs.out),
+            "{words}\n{}\n{}",
+            ours.out,
+            theirs.out
+        );
+    }
+}
+
+#[test]
+fn httperf_opens_so_many_connections_and_counts_every_reply() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let words = "--rate 200 --num-conns 100 --num-calls 10 --timeout 5";
+    let said = bench.say(&format!(
+        "as httperf {} {words} --uri /100.html",
+        place(&server)
+    ));
+    said.ended(0);
+    assert_eq!(said.err, "");
+    let lines = [
+        "Total: connections 100 requests 1000 replies 1000 test-duration 0.",
+        "Connection length [replies/conn]: 10.000",
+        "Reply status: 1xx=0 2xx=1000 3xx=0 4xx=0 5xx=0",
+        "Errors: total 0 client-timo 0 socket-timo 0 connrefused 0 connreset 0",
+    ];
+    for line in lines {
+        assert!(said.out.contains(line), "{line}: {}", said.out);
+    }
+    let said = bench.say(&format!(
+        "as httperf {} --num-conns 7 --uri /nothing",
+        place(&server)
+    ));
+    said.ended(0);
+    assert!(said.out.contains(" 4xx=7 5xx=0\n"), "{}", said.out);
+    assert!(said.out.contains("Errors: total 0 "), "{}", said.out);
+    // Two more: whether the server is there was asked before each.
+    assert_eq!(server.stop().requests(), 1009);
+}
+
+#[test]
+fn what_httperf_refuses_is_refused_in_its_words_and_with_its_status() {
+    let bench = Bench::new();
+    let cases = [
+        ("--foo", "httperf: unrecognized option '--foo'\n"),
+        (
+            "--num 5",
+            "httperf: option '--num' is ambiguous; possibilities: '--num-calls' '--num-conns'\n",
+        ),
+        ("--rate", "httperf: option '--rate' requires an argument\n"),
+        (
+            "--hog=1",
+            "httperf: option '--hog' doesn't allow an argument\n",
+        ),
+        ("-x", "httperf: invalid option -- 'x'\n"),
+        ("--rate abc", "httperf: illegal request rate abc\n"),
+        (
+            "--num-conns 5x",
+            "httperf: illegal number of connections 5x\n",
+        ),
+        ("--port 70000", "httperf: illegal port number 70000\n"),
+        (
+            "--wset 5",
+            "httperf: bad target miss rate (2nd parameter) in --wset arg (rest: `5')\n",
+        ),
+        (
+            "--client 2",
+            "httperf: client id not followed by `/' (rest: `')\n",
+        ),
+    ];
+    for (words, wanted) in cases {
+        let ours = bench.say(&format!("as httperf {words}"));
+        ours.ended(1);
+        assert_eq!((ours.out.as_str(), ours.err.as_str()), ("", wanted));
+        if let Some(theirs) = httperf(words) {
+            theirs.ended(1);
+            assert!(theirs.err.ends_with(wanted), "{words}: {theirs:?}");
+        }
+    }
+    let sessions = bench.say("as httperf --wsesslog 50,0.1,session.log --rate 20");
+    sessions.ended(1);
+    assert!(
+        sessions
+            .err
+            .starts_with("httperf: weigh does not take --wsesslog: "),
+        "{sessions:?}"
+    );
+    let refused = bench.say("as httperf --server 127.0.0.1 --port 1");
+    refused.ended(1);
+    assert!(refused.err.contains("refused"), "{refused:?}");
+}
+
+/// `weigh as autobench` with these words, and the bench's folder as home.
+fn autobench(bench: &Bench, words: &str) -> Said {
+    let line = format!("as autobench {words}");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut command = bench.weigh(&words);
+    Said::of(command.env("HOME", bench.path("")).spawn().unwrap())
+}
+
+#[test]
+fn autobench_writes_a_row_for_each_rate() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (host, port) = server.at().rsplit_once(':').unwrap();
+    let table = bench.path("table.tsv");
+    let words = format!(
+        "--single_host --host1 {host} --port1 {port} --uri1 /100.html --low_rate 40 --high_rate 200 --rate_step 80 \
+         --num_conn 40 --num_call 5 --timeout 5 --quiet"
+    );
+    let said = autobench(&bench, &format!("{words} --file {}", table.display()));
+    said.ended(0);
+    assert_eq!(said.out, "");
+    assert_eq!(
+        said.err.matches("less than the 5 s of a sample").count(),
+        3,
+        "{}",
+        said.err
+    );
+    let text = std::fs::read_to_string(&table).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split('\t').collect()).collect();
+    let header = format!(
+        "dem_req_rate req_rate_{host} con_rate_{host} min_rep_rate_{host} avg_rep_rate_{host} max_rep_rate_{host} \
+         stddev_rep_rate_{host} resp_time_{host} net_io_{host} errors_{host}"
+    );
+    assert_eq!(rows[0].join(" "), header);
+    let demanded: Vec<&str> = rows[1..].iter().map(|row| row[0]).collect();
+    assert_eq!(demanded, ["200", "600", "1000"]);
+    for row in &rows[1..] {
+        assert_eq!((row.len(), row[9]), (10, "0"), "{text}");
+        assert!(
+            row[1..9].iter().all(|cell| shape(cell, false) == "<1>"),
+            "{text}"
+        );
+    }
+    // 40 connections of 5 requests at three rates, and whether the server is there before each.
+    assert_eq!(server.stop().requests(), 603);
+}
+
+#[test]
+fn autobench_compares_two_hosts_and_goes_on_where_one_does_not_respond() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (host, port) = server.at().rsplit_once(':').unwrap();
+    bench.file(
+        ".autobench.conf",
+        format!(
+            "host1 = {host}\nport1 = {port}\nuri1 = /100.html\nhost2 = 127.0.0.1\nport2 = 1\nuri2 = /\nlow_rate = 100\n\
+             high_rate = 200\nrate_step = 100\nnum_conn = 20\nnum_call = 2\ntimeout = 5\noutput_fmt = csv\n"
+        ),
+    );
+    let said = autobench(&bench, "");
+    said.ended(0);
+    let rows: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.matches(',').count() == 18)
+        .collect();
+    assert_eq!(rows.len(), 3, "{}", said.out);
+    for (row, rate) in rows[1..].iter().zip([200, 400]) {
+        assert!(row.starts_with(&format!("{rate},")), "{row}");
+        assert!(
+            row.ends_with(",0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,101"),
+            "{row}"
+        );
+    }
+    // Reports of httperf stand between them.
+    assert_eq!(said.out.matches("replies 40 test-duration").count(), 2);
+    assert_eq!(
+        said.err
+            .matches("Zero replies received, test invalid: rate")
+            .count(),
+        2,
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn autobench_installs_its_conf_file_and_refuses_in_its_words() {
+    let bench = Bench::new();
+    let first = autobench(&bench, "--quiet");
+    first.ended(0);
+    assert_eq!(
+        first.out,
+        "Installation complete - please rerun autobench\n"
+    );
+    assert!(
+        std::fs::read_to_string(bench.path(".autobench.conf"))
+            .unwrap()
+            .contains("num_conn = 5000\n")
+    );
+    let cases = [
+        ("--output_fmt xls", "Output Format 'xls' not supported\n"),
+        ("--const_test_time 5", "--const_test_time must be >= 10."),
+        ("--low_rate 0", "Argument low_rate not supplied\n"),
+    ];
+    for (words, wanted) in cases {
+        let said = autobench(&bench, words);
+        said.ended(255);
+        assert!(said.err.starts_with(wanted), "{words}: {said:?}");
+    }
+    let line =
+        "autobench --single_host --host1 127.0.0.1 --low_rate 40 --high_rate 60 --rate_step 20";
+    let said = bench.say(&format!("as --translate {line}"));
+    said.ended(0);
+    let commands: Vec<&str> = said.out.lines().collect();
+    assert_eq!(commands.len(), 2, "{}", said.out);
+    assert!(
+        commands[1].contains(" --connection-rate 60 "),
+        "{}",
+        said.out
+    );
+}
