@@ -52,7 +52,7 @@ pub fn carry(flags: &args::AsFlags) -> Result<Exit> {
             Ok(outcome) => outcome,
             Err(error) => {
                 let failed = say(&report.failed(load, &format!("{error:#}")))?;
-                match report.goes_on() {
+                match report.goes_on(false) {
                     true => continue,
                     false => return Ok(failed),
                 }
@@ -62,6 +62,9 @@ pub fn carry(flags: &args::AsFlags) -> Result<Exit> {
         exit = say(&report.ends(load, &outcome.run))?;
         if outcome.run.interrupted {
             return Ok(Exit::INTERRUPTED);
+        }
+        if !report.goes_on(true) {
+            break;
         }
     }
     Ok(exit)

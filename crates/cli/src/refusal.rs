@@ -25,7 +25,7 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["-C"], "write --cookie NAME=VALUE for a cookie"),
     (&["-a", "-A", "-u"], "write --user NAME:PASSWORD for basic authentication"),
     (&["-i", "-I", "--head"], "write -X HEAD for HEAD requests"),
-    (&["-s", "--script"], "there are no scripts; {seq} and {random} in URL, header and body make each request different"),
+    (&["-s"], "write --script FILE for a Lua script of wrk; {seq} and {random} in URL and body make each request different without one"),
     (&["--vus"], "write -c 10 for ten connections, each with one request after the other"),
     (&["--iterations"], "write -n 10k for the number of requests"),
     (&["--stages"], "`weigh sweep --rate 1k..10k:1k` measures one load after the other"),

@@ -72,6 +72,8 @@ impl Given {
         let urls = draft.requests_file.iter().cloned();
         let named = expected.map(|path| ("expect", path));
         let named = named.chain(urls.map(|path| ("urls", path)));
+        let script = draft.script.iter().cloned();
+        let named = named.chain(script.map(|path| ("script", path)));
         named.chain(bodies).collect()
     }
 

@@ -1,4 +1,4 @@
-//! wrk 4.1 by Will Glozer, without its scripts.
+//! wrk 4.1 by Will Glozer, with its scripts.
 //!
 //! Its latencies hold made-up responses, to correct for coordinated omission. Here they are those that were measured.
 
@@ -16,7 +16,7 @@ use record::Run;
 /// The row.
 pub(crate) const DROPIN: Dropin = Dropin {
     name: "wrk",
-    about: "wrk 4.1, without Lua scripts",
+    about: "wrk 4.1",
     read: |words| match command::read(words) {
         Ok(command) => Reading::Load(Box::new(Wrk { command })),
         Err(said) => Reading::Said(said),
@@ -44,7 +44,12 @@ impl Report for Wrk {
     fn ends(&mut self, _: usize, run: &Run) -> Said {
         let empty = record::Round::default();
         let round = round(run).unwrap_or(&empty);
-        Said::out(text::ends(&self.command, &round.tally, round.window.span()))
+        let text = text::ends(&self.command, &round.tally, round.window.span());
+        let script = round.script.as_deref().cloned().unwrap_or_default();
+        Said {
+            err: script.err,
+            ..Said::out(text + &script.out)
+        }
     }
 
     fn failed(&mut self, _: usize, why: &str) -> Said {

@@ -29,8 +29,8 @@ pub(crate) struct Flight {
     pub(crate) belongs: bool,
     /// Whether the body has shown itself not to be the expected one.
     pub(crate) differs: bool,
-    /// Whether the body's fingerprint is taken.
-    pub(crate) is_hashed: bool,
+    /// Whether more is kept of the response: its body's fingerprint, or all of it.
+    pub(crate) is_followed: bool,
 }
 
 /// One line of the cache each.
@@ -47,7 +47,7 @@ impl Flight {
             status: 0,
             belongs: pending.belongs,
             differs: false,
-            is_hashed: false,
+            is_followed: false,
         }
     }
 

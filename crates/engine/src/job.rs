@@ -1,9 +1,10 @@
 //! A plan made ready: addresses converted, requests encoded, files read. Shared by all threads, written by none.
 
 use crate::busy_poll::busy_poll;
-use crate::lines;
+use crate::{lines, script};
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
 use record::{BusyPoll, Requested};
+use scripting::{Asked, Script};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +28,9 @@ pub enum JobError {
     /// The file of requests holds none (any more).
     #[error("--urls holds no request; the file was changed after it was checked")]
     NoRequest,
+    /// The script cannot be run, or not with this plan.
+    #[error("{0}")]
+    Script(String),
 }
 
 /// A plan made ready to be carried out against one address.
@@ -46,6 +50,8 @@ pub struct Job {
     pub(crate) statuses: StatusSet,
     pub(crate) expected: Option<Vec<u8>>,
     pub(crate) common_body: Vec<u8>,
+    /// What makes the requests, where a script does.
+    pub(crate) script: Option<Script>,
     pub(crate) ports: u32,
     pub(crate) nodelay: bool,
     /// What kind of connections it opens.
@@ -60,11 +66,13 @@ impl Job {
     pub fn new(plan: Plan, endpoint: Endpoint) -> Result<Job, JobError> {
         let common_body = match &plan.requests {
             Requests::File { common, .. } => body_bytes(common)?,
-            Requests::Listed(_) => Vec::new(),
+            Requests::Listed(_) | Requests::Script { .. } => Vec::new(),
         };
+        let script = script::load(&plan)?;
         let listed: Vec<(Request, u32)> = match &plan.requests {
             Requests::Listed(requests) => requests.iter().map(|each| (each.clone(), 1)).collect(),
             Requests::File { path, common } => lines::held(path, common, &plan.target),
+            Requests::Script { .. } => Vec::new(),
         };
         let protocol = &plan.protocol;
         let stack = Stack {
@@ -74,7 +82,11 @@ impl Job {
             },
             security: plan.security.as_ref().map(secured).transpose()?,
         };
-        let prepared = prepared(&plan, &stack, &listed)?;
+        let mut prepared = prepared(&plan, &stack, &listed)?;
+        if let Some(asked) = script.as_ref().map(Script::only_request) {
+            let asked = asked.map_err(JobError::Script)?;
+            prepared.extend(asked.map(|asked| only(&plan, &stack, asked)));
+        }
         let named = listed.iter().take(Requested::MOST);
         let labels = named.map(|(request, _)| request.label(plan.secrets()));
         let labels = labels.collect();
@@ -89,7 +101,7 @@ impl Job {
             // The end of a handshake is followed by a request at once.
             nodelay: plan.security.is_some()
                 || plan.protocol.pipeline > 1
-                || matches!(plan.requests, Requests::File { .. })
+                || !matches!(plan.requests, Requests::Listed(_))
                 || prepared.iter().any(is_long),
             plan,
             endpoint,
@@ -97,6 +109,7 @@ impl Job {
             prepared,
             expected,
             common_body,
+            script,
             stack,
         })
     }
@@ -133,7 +146,7 @@ fn secured(security: &plan::Security) -> Result<Security, JobError> {
 /// What surely goes into one TCP segment; of more than that Nagle's algorithm may hold back the last part.
 const SEGMENT: usize = 1200;
 
-fn read(path: &Path) -> Result<Vec<u8>, JobError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, JobError> {
     fs::read(path).map_err(|error| JobError::File {
         path: path.to_owned(),
         error,
@@ -158,6 +171,9 @@ pub(crate) struct RequestIndex(u32);
 impl RequestIndex {
     const ONE_OF_SEVERAL: u32 = 1 << 31;
     const UNCOMPARED: u32 = 1 << 30;
+    const TOLD: u32 = 1 << 29;
+    /// One of a script that is to be told of the response.
+    pub(crate) const TO_BE_TOLD: RequestIndex = RequestIndex(Self::UNCOMPARED | Self::TOLD);
     /// One that is in no list, or whose responses may differ and that is the only one.
     pub(crate) const UNLISTED: RequestIndex = RequestIndex(Self::UNCOMPARED);
 
@@ -179,9 +195,14 @@ impl RequestIndex {
         self.0 & Self::UNCOMPARED == 0
     }
 
+    /// Whether a script is told of the response.
+    pub(crate) fn is_told(self) -> bool {
+        self.0 & Self::TOLD != 0
+    }
+
     /// Its place in the list, where there are several.
     pub(crate) fn place(self) -> Option<u32> {
-        let place = self.0 & !(Self::ONE_OF_SEVERAL | Self::UNCOMPARED);
+        let place = self.0 & !(Self::ONE_OF_SEVERAL | Self::UNCOMPARED | Self::TOLD);
         (self.0 & Self::ONE_OF_SEVERAL != 0).then_some(place)
     }
 }
@@ -223,6 +244,19 @@ fn prepared(
         .into_iter()
         .map(|place| each[place].clone())
         .collect())
+}
+
+/// The only request that a script makes.
+fn only(plan: &Plan, stack: &Stack, asked: Asked) -> Prepared {
+    let (request, body) = script::request(asked);
+    let length = request.body.as_ref().map(|_| body.len() as u64);
+    Prepared {
+        head: stack.encode(&self::asked(&request, &request.path, plan, length)),
+        body: body.into(),
+        method: Method::named(&request.method),
+        template: None,
+        request_index: RequestIndex::new(0, false, false),
+    }
 }
 
 /// The order in which requests of these weights are sent: each as often as its weight says, at even distances.

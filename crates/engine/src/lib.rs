@@ -32,6 +32,7 @@ mod quota;
 mod recorder;
 mod request_source;
 mod round;
+mod script;
 mod slot;
 mod stalls;
 mod thread;

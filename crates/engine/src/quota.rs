@@ -70,6 +70,11 @@ impl Quota {
         Some(true)
     }
 
+    /// One that was taken is not sent after all.
+    pub(crate) fn give_back(&mut self, belongs: bool) {
+        self.remaining = self.remaining.saturating_add(u64::from(belongs));
+    }
+
     /// Asks whether an arrival that stands for `each` exchanges may be due at `at`: none if not, else whether its first
     /// exchange belongs to the window, and how many more are promised to it.
     pub(crate) fn take_arrival(&mut self, at: Instant, each: u64) -> Option<(bool, u64)> {

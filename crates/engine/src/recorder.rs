@@ -12,6 +12,7 @@ use crate::watchdog::Watchdog;
 use crc32fast::Hasher;
 use kernel::Errno;
 use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Sessions, Step, Tally};
+use scripting::Response;
 use stats::clusters::CLASSES;
 use units::{Instant, Nanos};
 use wire::{Connection, Ending, ExchangeId, Head, Sink, Violation};
@@ -41,8 +42,19 @@ pub(crate) struct Recorder<'p> {
     classes: Box<[u32; CLASSES]>,
     /// Exchanges to which the server will not respond on their connection, the oldest first, until it is decided what becomes of them.
     pub(crate) behind: Vec<(ExchangeId, Ending)>,
-    /// The fingerprints of bodies that are coming, where they are taken.
-    hashers: Vec<(ExchangeId, Hasher)>,
+    /// What is kept of responses that are coming, of those that are followed.
+    followed: Vec<(ExchangeId, Followed)>,
+    /// Whole responses that a script is to be told of.
+    pub(crate) told: Vec<Response>,
+}
+
+/// What is kept of a response that is coming.
+#[derive(Debug)]
+enum Followed {
+    /// The fingerprint of its body.
+    Print(Hasher),
+    /// All of it.
+    Whole(Response),
 }
 
 /// The current bin of the series, kept apart so that an ending costs a comparison and an addition.
@@ -83,7 +95,8 @@ impl<'p> Recorder<'p> {
             bin: Bin::default(),
             classes: Box::new([0; CLASSES]),
             behind: Vec::new(),
-            hashers: Vec::new(),
+            followed: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -507,13 +520,32 @@ impl<'p, C: Connection<'p>> Slot<C> {
 }
 
 impl ResponseSink<'_, '_> {
-    /// Adds to the fingerprint of a body.
+    /// Adds to what is kept of a response.
     #[cold]
-    fn hash(&mut self, id: ExchangeId, bytes: &[u8]) {
-        let mut hashers = self.recorder.hashers.iter_mut();
-        if let Some((_, hasher)) = hashers.find(|(of, _)| *of == id) {
-            hasher.update(bytes);
+    fn follow(&mut self, id: ExchangeId, bytes: &[u8]) {
+        let mut followed = self.recorder.followed.iter_mut();
+        match followed.find(|(of, _)| *of == id) {
+            Some((_, Followed::Print(hasher))) => hasher.update(bytes),
+            Some((_, Followed::Whole(response))) => {
+                let room = Response::LONGEST - response.body.len();
+                let kept = &bytes[..bytes.len().min(room)];
+                response.body.extend_from_slice(kept);
+            }
+            None => {}
         }
+    }
+
+    /// A response has begun that a script is to be told of.
+    #[cold]
+    fn keep(&mut self, id: ExchangeId, head: &Head<'_>) {
+        self.exchanges[id].is_followed = true;
+        let response = Response {
+            status: head.status,
+            head: head.raw.to_vec(),
+            body: Vec::new(),
+        };
+        let whole = Followed::Whole(response);
+        self.recorder.followed.push((id, whole));
     }
 
     /// The first exchange of the connection is over.
@@ -523,12 +555,18 @@ impl ResponseSink<'_, '_> {
         self.recorder.note_first(&self.exchanges[id]);
     }
 
-    /// The fingerprint of a body that is over.
+    /// A response that was followed is over: the fingerprint of its body, where that was taken.
     #[cold]
-    fn hashed(&mut self, id: ExchangeId) -> Option<u32> {
-        let hashers = &mut self.recorder.hashers;
-        let place = hashers.iter().position(|(of, _)| *of == id)?;
-        Some(hashers.swap_remove(place).1.finalize())
+    fn ended(&mut self, id: ExchangeId, is_whole: bool) -> Option<u32> {
+        let followed = &mut self.recorder.followed;
+        let place = followed.iter().position(|(of, _)| *of == id)?;
+        match followed.swap_remove(place).1 {
+            Followed::Print(hasher) => Some(hasher.finalize()),
+            Followed::Whole(response) => {
+                self.recorder.told.extend(is_whole.then_some(response));
+                None
+            }
+        }
     }
 }
 
@@ -542,11 +580,14 @@ impl Sink for ResponseSink<'_, '_> {
     fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
         let flight = &mut self.exchanges[id];
         flight.status = head.status;
-        if flight.request_index.is_compared()
-            && (*self.is_fresh || self.recorder.responses.is_multiple_of(SAMPLE))
-        {
-            flight.is_hashed = true;
-            self.recorder.hashers.push((id, Hasher::new()));
+        if flight.request_index.is_compared() {
+            if *self.is_fresh || self.recorder.responses.is_multiple_of(SAMPLE) {
+                flight.is_followed = true;
+                let print = Followed::Print(Hasher::new());
+                self.recorder.followed.push((id, print));
+            }
+        } else if flight.request_index.is_told() {
+            self.keep(id, head);
         }
     }
 
@@ -558,8 +599,8 @@ impl Sink for ResponseSink<'_, '_> {
             flight.differs |= expected.get(from..from + bytes.len()) != Some(bytes);
         }
         flight.length += bytes.len() as u64;
-        if flight.is_hashed {
-            self.hash(id, bytes);
+        if flight.is_followed {
+            self.follow(id, bytes);
         }
     }
 
@@ -571,8 +612,8 @@ impl Sink for ResponseSink<'_, '_> {
         flight.exchange.done = self.at;
         let is_oldest = self.ended == 1;
         if flight.exchange.is_sent() {
-            let crc = if flight.is_hashed {
-                self.hashed(id)
+            let crc = if flight.is_followed {
+                self.ended(id, ending.result.is_ok())
             } else {
                 None
             };

@@ -2,10 +2,13 @@
 
 use crate::job::{self, Job, Prepared, RequestIndex};
 use crate::lines::Lines;
+use crate::script::{Pause, Scripted};
 use plan::template::{self, Filling};
 use plan::{Body, Ranks, Request, Requests};
+use scripting::Response;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use units::Instant;
 use wire::{Encoded, Method, Source};
 
 /// Keeps the draws of places apart from those within a request.
@@ -40,6 +43,8 @@ impl Made<'_, '_> {
 pub(crate) struct RequestSource<'p> {
     job: &'p Job,
     lines: Option<Lines<'p>>,
+    /// The script that makes the requests, where their bytes are not there already.
+    script: Option<Scripted<'p>>,
     /// The path of the last request that was made.
     path: String,
     /// Place of the next listed request, and how far the one after it lies from it.
@@ -59,7 +64,7 @@ impl<'p> RequestSource<'p> {
     pub(crate) fn new(job: &'p Job, thread: u32, threads: u32, base: u64) -> RequestSource<'p> {
         let many = job.prepared.len().max(1);
         let (lines, sharers) = match &job.plan.requests {
-            Requests::Listed(_) => (None, 1),
+            Requests::Listed(_) | Requests::Script { .. } => (None, 1),
             Requests::File { .. } if !job.prepared.is_empty() => (None, threads as usize),
             Requests::File { path, common } => {
                 let lines = Lines::new(path, common, &job.plan.target, thread, threads);
@@ -76,6 +81,7 @@ impl<'p> RequestSource<'p> {
         let mut source = RequestSource {
             job,
             lines,
+            script: Scripted::of(job, thread),
             path: String::new(),
             place: thread as usize % many,
             step,
@@ -122,6 +128,9 @@ impl<'p> RequestSource<'p> {
     /// during the load.
     pub(crate) fn next_made(&mut self) -> Option<Made<'_, 'p>> {
         let (job, filling) = (self.job, self.filling(self.seq));
+        if self.script.is_some() {
+            return self.next_of_script();
+        }
         let (request, file, request_index) = match &mut self.lines {
             Some(lines) => {
                 self.seq += self.stride;
@@ -156,6 +165,41 @@ impl<'p> RequestSource<'p> {
             body,
             request_index,
         })
+    }
+
+    fn next_of_script(&mut self) -> Option<Made<'_, 'p>> {
+        let (request, body, request_index) = self.script.as_ref()?.next()?;
+        self.seq += self.stride;
+        self.path.clone_from(&request.path);
+        Some(Made {
+            job: self.job,
+            request: Cow::Owned(request),
+            path: &self.path,
+            body: Source::Own(body),
+            request_index,
+        })
+    }
+
+    /// What the connection in `slot` is to wait for at `now` before the next request on it, if the script wants that.
+    pub(crate) fn pause(&mut self, slot: u32, now: Instant) -> Option<Pause> {
+        self.script.as_mut()?.pause(slot, now)
+    }
+
+    /// Whether a connection waits so.
+    pub(crate) fn has_paused(&self) -> bool {
+        self.script.as_ref().is_some_and(Scripted::has_paused)
+    }
+
+    /// Whether a script makes the requests.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// Tells the script of responses that have come.
+    pub(crate) fn tell(&self, responses: impl Iterator<Item = Response>) {
+        if let Some(script) = &self.script {
+            responses.for_each(|response| script.tell(&response));
+        }
     }
 
     /// Goes on to the next place in the list, and to the next number.
@@ -207,7 +251,8 @@ impl Job {
             .collect();
         let mut turns: Vec<usize> = firsts.into_values().collect();
         if turns.is_empty() {
-            turns = vec![0; most]; // a long file is read line by line, and its requests have no weights
+            // A long file is read line by line, and its requests have no weights; a script may count what it is asked.
+            turns = vec![0; if self.script.is_some() { 1 } else { most }];
         }
         let next = |turn| {
             source.place = turn;

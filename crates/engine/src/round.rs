@@ -128,6 +128,7 @@ pub fn round(
     if let Some(requested) = &mut round.tally.requested {
         requested.name(&job.labels);
     }
+    round.script = job.script_output(&round).map_err(RoundError)?;
     round.suspended = beyond_noise(kernel::clock::suspended().saturating_sub(suspended));
     round.took = kernel::clock::now() - begun;
     Ok((round, next))

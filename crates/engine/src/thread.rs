@@ -413,7 +413,8 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
 
     #[cold]
     fn has_waited_in_vain(&mut self) -> bool {
-        if !self.driver.is_closed() && self.under_way == 0 && !self.has_backlog() {
+        let is_quiet = !self.driver.is_closed() && !self.has_backlog();
+        if self.under_way == 0 && (is_quiet || self.request_source.has_paused()) {
             self.last_response = self.clock; // nothing was sent
         }
         let limits = self.job.plan.timeouts;
@@ -460,6 +461,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         assert_eq!(self.under_way, 0, "an exchange was lost");
         debug_assert_eq!(self.exchanges.count(), 0, "all are done");
         self.publish();
+        self.request_source.tell(self.recorder.told.drain(..));
         let end = match self.recorder.end {
             Instant::NEVER => self.recorder.last_done,
             end => end,

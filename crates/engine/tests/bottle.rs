@@ -9,6 +9,10 @@ mod carried;
 #[path = "bottle/resent.rs"]
 mod resent;
 
+// Requests that a script makes.
+#[path = "bottle/scripted.rs"]
+mod scripted;
+
 // What random plans come to.
 #[path = "bottle/seeds.rs"]
 mod seeds;

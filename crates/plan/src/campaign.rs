@@ -212,6 +212,7 @@ impl Plan {
     pub fn first_url(&self) -> String {
         let path = match &self.requests {
             Requests::Listed(listed) => listed.first().map_or("", |request| &request.path),
+            Requests::Script { common, .. } => &common.path,
             Requests::File { .. } => "",
         };
         format!("{}://{}{path}", self.target.scheme, self.target.authority)
@@ -285,7 +286,9 @@ impl Plan {
         let mut plan = self.clone();
         let requests = match &mut plan.requests {
             Requests::Listed(requests) => requests.as_mut_slice(),
-            Requests::File { common, .. } => std::slice::from_mut(common),
+            Requests::File { common, .. } | Requests::Script { common, .. } => {
+                std::slice::from_mut(common)
+            }
         };
         let secrets = self.secrets();
         for request in requests {

@@ -88,6 +88,8 @@ pub struct Draft {
     pub habits: Habits,
     pub urls: Vec<String>,
     pub requests_file: Option<PathBuf>,
+    pub script: Option<PathBuf>,
+    pub script_arguments: Vec<String>,
     pub resolve: Vec<String>,
     pub unix: Option<PathBuf>,
     /// What requests have in common beyond the settings that follow.
@@ -355,12 +357,20 @@ impl Draft {
             .map(|text| url::url(text))
             .collect::<Result<Vec<Url>, _>>()?;
         let target = url::target(&urls, &self.resolve, self.unix.as_deref(), environment)?;
-        let requests = match &self.requests_file {
-            Some(path) => Requests::File {
+        let requests = match (&self.requests_file, &self.script) {
+            (Some(path), _) => Requests::File {
                 path: path.clone(),
                 common,
             },
-            None => Requests::Listed(
+            (None, Some(path)) => Requests::Script {
+                path: path.clone(),
+                arguments: self.script_arguments.clone(),
+                common: Request {
+                    path: only(urls)?.path,
+                    ..common
+                },
+            },
+            (None, None) => Requests::Listed(
                 urls.into_iter()
                     .map(|url| Request {
                         path: url.path,
@@ -370,6 +380,17 @@ impl Draft {
             ),
         };
         Ok((target, requests))
+    }
+}
+
+/// The URL that a script begins with.
+fn only(urls: Vec<Url>) -> Result<Url, PlanError> {
+    let mut urls = urls.into_iter();
+    match (urls.next(), urls.next()) {
+        (Some(url), None) => Ok(url),
+        (_, _) => Err(PlanError(
+            "--script needs one URL, which the script may change for each request".into(),
+        )),
     }
 }
 

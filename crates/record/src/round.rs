@@ -63,9 +63,21 @@ pub struct Round {
     /// meanwhile gained over the one that stamps are read from.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspended: Nanos,
+    /// What the script that makes the requests has written; none where it was silent, or there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Box<ScriptOutput>>,
     /// How long all of it took, from before its connections were opened until after they were closed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub took: Nanos,
+}
+
+/// What a script has written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScriptOutput {
+    /// To standard output; at most 1 MiB.
+    pub out: String,
+    /// To standard error, likewise.
+    pub err: String,
 }
 
 impl Round {

@@ -33,6 +33,7 @@ mod refusals;
 mod report;
 mod scarcity;
 mod scripted;
+mod scripting;
 mod sealing;
 mod secrets;
 mod serving;

@@ -6,6 +6,12 @@ use std::collections::BTreeSet;
 /// A flag with a value other than the default, and words by which the printed plan shows it. No words: the flag is no part
 /// of the plan.
 const FLAGS: &[(&str, &str, &str)] = &[
+    ("--script", "--script a.lua", "script a.lua"),
+    (
+        "--script-arg",
+        "--script a.lua --script-arg one --script-arg two",
+        "script-arg one two",
+    ),
     ("--connections", "--connections 7", "connections 7"),
     ("--rate", "--rate 777", "rate 777"),
     (
@@ -138,6 +144,7 @@ fn listed(bench: &Bench, verb: &str) -> BTreeSet<String> {
 fn a_dry_run_shows_every_setting_that_there_is() {
     let bench = Bench::new();
     bench.file("urls", "/a\n");
+    bench.file("a.lua", "");
     let known: BTreeSet<String> = FLAGS.iter().map(|(flag, ..)| (*flag).to_owned()).collect();
     for verb in ["run", "sweep"] {
         let unknown: Vec<String> = listed(&bench, verb).difference(&known).cloned().collect();

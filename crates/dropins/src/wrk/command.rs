@@ -3,6 +3,8 @@
 use super::units::{read_metric, read_seconds};
 use crate::getopt::{Long, Word, Wrong, getopt, shortened};
 use crate::{Said, Settings};
+use scripting::{Script, Url};
+use std::path::PathBuf;
 
 const OPTIONS: &str = "t:c:d:s:H:T:Lrvh";
 const LONGS: [Long; 9] = [
@@ -27,6 +29,10 @@ pub(super) struct Command {
     pub(super) has_latency: bool,
     headers: Vec<String>,
     pub(super) url: String,
+    /// The script, the words for it, and how many requests it makes at a time.
+    script: Option<PathBuf>,
+    words: Vec<String>,
+    pipeline: u32,
 }
 
 /// Reads the words; what is printed instead where nothing is to be loaded.
@@ -39,6 +45,9 @@ pub(super) fn read(words: &[String]) -> Result<Command, Said> {
         has_latency: false,
         headers: Vec::new(),
         url: String::new(),
+        script: None,
+        words: Vec::new(),
+        pipeline: 1,
     };
     let words = shortened(words, &LONGS).map_err(|wrong| usage("", &complaint(&wrong)))?;
     let reading = getopt(&words, OPTIONS);
@@ -67,6 +76,14 @@ pub(super) fn read(words: &[String]) -> Result<Command, Said> {
         return Err(usage(about, "number of connections must be >= threads\n"));
     }
     (*url).clone_into(&mut command.url);
+    let words = &reading.operands[1..];
+    command.words = words.iter().map(|word| (*word).to_owned()).collect();
+    command.load_script().map_err(|why| Said {
+        out: about.to_owned(),
+        err: format!("{why}\n"),
+        status: 1,
+        ..Said::default()
+    })?;
     Ok(command)
 }
 
@@ -109,20 +126,52 @@ impl Command {
                 self.has_latency = true;
                 Ok(())
             }
-            Word::Value('s', _) => Err(Said {
-                err: "wrk: weigh does not take -s: it runs no Lua scripts; fixed requests are given by weigh run --method, \
-                      --header, --body and --urls\n"
-                    .to_owned(),
-                status: 1,
-                ..Said::default()
-            }),
-            Word::Unknown(letter) => Err(usage("", &format!("wrk: invalid option -- '{letter}'\n"))),
+            Word::Value('s', path) => {
+                self.script = Some(path.into());
+                Ok(())
+            }
+            Word::Unknown(letter) => {
+                Err(usage("", &format!("wrk: invalid option -- '{letter}'\n")))
+            }
             Word::Lacking(letter) => Err(usage(
                 "",
                 &format!("wrk: option requires an argument -- '{letter}'\n"),
             )),
             Word::Flag(_) | Word::Value(..) => Err(usage("", "")),
         }
+    }
+
+    /// Finds out whether the script can be run, and how many requests it makes at a time.
+    fn load_script(&mut self) -> Result<(), String> {
+        let Some(path) = &self.script else {
+            return Ok(());
+        };
+        let name = path.display().to_string();
+        let text =
+            std::fs::read(path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
+        let (scheme, rest) = self.url.split_once("://").unwrap_or(("http", &self.url));
+        let end = rest.find('/').unwrap_or(rest.len());
+        let headers = self
+            .headers
+            .iter()
+            .filter_map(|header| header.split_once(':'));
+        let headers: Vec<(String, String)> = headers
+            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+            .collect();
+        let script = Script::load(&scripting::Settings {
+            name: &name,
+            text: &text,
+            arguments: &self.words,
+            url: Url {
+                scheme,
+                authority: &rest[..end],
+                path: if end < rest.len() { &rest[end..] } else { "/" },
+            },
+            headers: &headers,
+            threads: 1,
+        });
+        self.pipeline = script?.pipeline()?;
+        Ok(())
     }
 
     /// The settings of `weigh run` that make the same load.
@@ -139,6 +188,13 @@ impl Command {
             all.push(("insecure", String::new()));
         }
         all.extend(self.headers.iter().map(|header| ("header", header.clone())));
+        if let Some(path) = &self.script {
+            all.push(("script", path.display().to_string()));
+            all.extend(self.words.iter().map(|word| ("script-arg", word.clone())));
+        }
+        if self.pipeline > 1 {
+            all.push(("pipeline", self.pipeline.to_string()));
+        }
         all.extend(crate::ONE_ROUND.map(|(name, value)| (name, value.to_owned())));
         all
     }
@@ -168,6 +224,7 @@ Usage: wrk <options> <url>
     -d, --duration    <T>  Duration of test
     -t, --threads     <N>  Number of threads to use
 
+    -s, --script      <S>  Load Lua script file
     -H, --header      <H>  Add header to request
         --latency          Print latency statistics
         --timeout     <T>  Socket/request timeout

@@ -4,7 +4,7 @@ use super::command::Command;
 use super::units::{binary, column, metric, micros, seconds};
 use crate::distribution::{deviation, share_near_mean};
 use crate::rate;
-use record::{Kind, Step, Tally};
+use record::{SocketErrors, Tally};
 use stats::Histogram;
 use units::Nanos;
 
@@ -64,29 +64,21 @@ fn row(name: &str, values: &Histogram, show: impl Fn(f64) -> String) -> String {
 
 /// Lines that are there only where there are errors.
 fn errors(tally: &Tally) -> String {
-    let is_timeout = |kind: Kind| matches!(kind, Kind::Timeout | Kind::TimeoutBehind);
-    let count = |step: fn(Step) -> bool| {
-        tally
-            .faults
-            .count(|fault| step(fault.step) && !is_timeout(fault.kind) && !is_status(fault.kind))
-    };
-    let connect = count(|step| matches!(step, Step::Connect | Step::Handshake | Step::Queue));
-    let write = count(|step| matches!(step, Step::Send));
-    let read = count(|step| matches!(step, Step::Head | Step::Body | Step::Verdict));
-    let timeout = tally.faults.count(|fault| is_timeout(fault.kind));
+    let SocketErrors {
+        connect,
+        read,
+        write,
+        status,
+        timeout,
+    } = tally.socket_errors();
     let mut text = String::new();
     if connect + read + write + timeout > 0 {
         text += &format!(
             "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}\n"
         );
     }
-    let bad = tally.faults.count(|fault| is_status(fault.kind));
-    if bad > 0 {
-        text += &format!("  Non-2xx or 3xx responses: {bad}\n");
+    if status > 0 {
+        text += &format!("  Non-2xx or 3xx responses: {status}\n");
     }
     text
-}
-
-fn is_status(kind: Kind) -> bool {
-    matches!(kind, Kind::Status4xx | Kind::Status5xx)
 }

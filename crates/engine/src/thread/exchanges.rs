@@ -5,10 +5,12 @@ use super::{BATCH, Thread};
 use crate::exchanges::Flight;
 use crate::job::{Prepared, RequestIndex};
 use crate::recorder::{Cut, Delivered};
+use crate::script::Pause;
 use crate::slot::{Pending, Slot, State, count_sent};
 use crate::verdict;
 use kernel::{Errno, Ring, Token};
 use record::Blame;
+use std::cmp::Reverse;
 use std::io::IoSlice;
 use units::Instant;
 use wire::{Connection, Opening, Source, Violation};
@@ -103,7 +105,7 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
                     && self.slots[index as usize].has_room(self.exchanges_per_connection)
                 {
                     match self.take(index, true, at) {
-                        Some(pending) => self.open_exchange(index, pending),
+                        Some(pending) => has_idled = !self.open_exchange(index, pending),
                         None => has_idled = true,
                     }
                 }
@@ -138,8 +140,10 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             return self.park(index);
         };
         let Some(bodyless) = self.request_source.next_prepared(|it| it.body.is_empty()) else {
-            self.open_exchange(index, pending);
-            return self.flush(index);
+            if self.open_exchange(index, pending) {
+                self.flush(index);
+            }
+            return;
         };
         let sent_at = self.ring.now();
         self.clock = sent_at;
@@ -169,10 +173,14 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         Some(pending)
     }
 
+    /// Opens what is due; false where it is not asked for now.
     #[inline]
-    pub(super) fn open_exchange(&mut self, index: u32, pending: Pending) {
+    pub(super) fn open_exchange(&mut self, index: u32, pending: Pending) -> bool {
         match self.request_source.next_prepared(|_| true) {
-            Some(next) => self.open_prepared(index, pending, next),
+            Some(next) => {
+                self.open_prepared(index, pending, next);
+                true
+            }
             None => self.open_made(index, pending),
         }
     }
@@ -190,9 +198,19 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
 
     /// The same for a request whose bytes must be made. (Apart, because what may be either is carried through memory.)
     #[cold]
-    fn open_made(&mut self, index: u32, pending: Pending) {
+    fn open_made(&mut self, index: u32, pending: Pending) -> bool {
+        self.request_source.tell(self.recorder.told.drain(..));
+        if let Some(pause) = self.request_source.pause(index, self.clock) {
+            self.give_back(pending);
+            if let Pause::Until(until) = pause {
+                self.retries.push(Reverse((until, index)));
+                self.alarm = self.alarm.min(until);
+            }
+            return false;
+        }
         let Some(made) = self.request_source.next_made() else {
-            return self.run_dry(pending);
+            self.run_dry(pending);
+            return false;
         };
         let connection = &mut self.slots[index as usize].connection;
         let mut head = connection.spare();
@@ -204,6 +222,14 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
             method,
         };
         self.open_with(index, pending, opening, which);
+        true
+    }
+
+    /// What was due in a closed loop is not any more.
+    fn give_back(&mut self, pending: Pending) {
+        self.under_way -= 1;
+        self.recorder.tally.scheduled -= u64::from(pending.belongs);
+        self.quota.give_back(pending.belongs);
     }
 
     /// Always inlined: what is known of `opening` where this is called makes most of it go away.
@@ -224,6 +250,13 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
     /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.
     #[cold]
     fn run_dry(&mut self, pending: Pending) {
+        self.end_if_failed();
+        if self.request_source.is_scripted() && self.driver.is_closed() {
+            // The script has stopped the thread.
+            self.give_back(pending);
+            self.quota.give_up();
+            return;
+        }
         self.under_way -= 1;
         let never = self.quota.give_up();
         self.recorder.tally.scheduled += never;
@@ -232,6 +265,14 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         self.recorder
             .tally
             .observe_never_sent(count, age, Blame::Generator);
+    }
+
+    /// A script that has failed ends the round.
+    fn end_if_failed(&self) {
+        let script = self.job.script.as_ref();
+        if script.is_some_and(|script| script.failure().is_some()) {
+            self.barrier.fail();
+        }
     }
 
     /// Sends what the slot's connection has to send, as far as the kernel takes it.

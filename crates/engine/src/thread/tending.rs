@@ -45,16 +45,23 @@ impl<'p, R: Ring, C: Connection<'p>> Thread<'p, R, C> {
         }
         self.is_open_noted = true;
         self.recorder.tally.connects.open_at_start = self.open;
-        for Reverse((_, index)) in std::mem::take(&mut self.retries) {
-            self.slots[index as usize].forget_failures();
+        for Reverse((until, index)) in std::mem::take(&mut self.retries) {
+            let slot = &mut self.slots[index as usize];
+            if matches!(slot.state, State::Open) {
+                self.retries.push(Reverse((until, index))); // a pause that a script wants
+                continue;
+            }
+            slot.forget_failures();
             self.retry(index, now);
         }
     }
 
     fn retry(&mut self, index: u32, now: Instant) {
         let slot = &mut self.slots[index as usize];
-        if !matches!(slot.state, State::Backoff(_)) {
-            return;
+        match slot.state {
+            State::Backoff(_) => {}
+            State::Open => return self.offer(index, now),
+            State::Closed | State::Connecting(_) | State::Handshaking(_) => return,
         }
         slot.state = State::Closed;
         let before_load = self.recorder.start == Instant::NEVER;

@@ -182,6 +182,16 @@ pub enum Requests {
         /// What every line has in common: headers and, where a line names none, method and body.
         common: Request,
     },
+    /// Made by a Lua script, one for each exchange.
+    Script {
+        /// The script.
+        path: PathBuf,
+        /// What its `init` is given beside the URL.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        arguments: Vec<String>,
+        /// What it begins with: path and headers.
+        common: Request,
+    },
 }
 
 impl Requests {
@@ -189,7 +199,9 @@ impl Requests {
     pub(crate) fn each(&self) -> &[Request] {
         match self {
             Requests::Listed(listed) => listed,
-            Requests::File { common, .. } => std::slice::from_ref(common),
+            Requests::File { common, .. } | Requests::Script { common, .. } => {
+                std::slice::from_ref(common)
+            }
         }
     }
 }

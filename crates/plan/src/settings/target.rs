@@ -33,7 +33,28 @@ pub(super) static ROWS: &[Setting] = &[
         parse: |draft, text| put(&mut draft.requests_file, text),
         show: |plan| match &plan.requests {
             Requests::File { path, .. } => path.display().to_string(),
-            Requests::Listed(_) => String::new(),
+            Requests::Listed(_) | Requests::Script { .. } => String::new(),
+        },
+        ..ROW },
+    Setting { name: "script", takes: Value("FILE"), excludes: &["urls", "method", "body", "popularity"],
+        help: "Have the Lua script FILE make the requests, as with wrk -s.",
+        long: "It finds what wrk gives to scripts: the table wrk, and its own functions setup, init, request, response, delay and done are \
+               called. Each thread has an interpreter of its own. What it prints is shown after the results. A script that only sets \
+               fields of wrk costs nothing for each request; what its functions take is time of the generator.",
+        parse: |draft, text| put(&mut draft.script, text),
+        show: |plan| match &plan.requests {
+            Requests::Script { path, .. } => path.display().to_string(),
+            Requests::Listed(_) | Requests::File { .. } => String::new(),
+        },
+        check: |plan| broken(matches!(plan.requests, Requests::Script { .. }) && plan.two_generators,
+            "--two-generators cannot be used with --script: the threads of two generators would each be set up by a script of their own"),
+        ..ROW },
+    Setting { name: "script-arg", takes: Values("WORD"), needs: &["script"],
+        help: "A word for the script's init(args); may be repeated.",
+        parse: |draft, text| push(&mut draft.script_arguments, text),
+        show: |plan| match &plan.requests {
+            Requests::Script { arguments, .. } => arguments.join(" "),
+            Requests::Listed(_) | Requests::File { .. } => String::new(),
         },
         ..ROW },
     Setting { name: "popularity", takes: Value("zipf:EXPONENT"),

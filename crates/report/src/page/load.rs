@@ -164,6 +164,9 @@ pub(super) fn what(plan: &Plan) -> String {
     let site = format!("{}://{}", plan.target.scheme, plan.target.authority);
     match &plan.requests {
         Requests::File { path, .. } => format!("{site}, requests from {}", path.display()),
+        Requests::Script { path, .. } => {
+            format!("{}, requests made by {}", plan.first_url(), path.display())
+        }
         Requests::Listed(listed) => {
             let Some(first) = listed.first() else {
                 return site;

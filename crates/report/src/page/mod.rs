@@ -18,6 +18,7 @@ mod machine;
 pub(crate) mod plan;
 mod requirements;
 mod results;
+mod script;
 mod server;
 mod split_generators;
 pub(crate) mod tables;
@@ -141,11 +142,14 @@ impl Column {
 impl Page {
     /// Returns as much of what is to be shown of `run` as `detail` says.
     pub fn at(run: &Run, detail: Detail) -> Page {
-        match detail {
-            Detail::Quiet => brief::quiet(run),
+        let mut page = match detail {
+            Detail::Quiet => return brief::quiet(run),
             Detail::Brief => brief::page(run),
             Detail::Full => Page::of(run),
-        }
+        };
+        let script = script::block(run);
+        page.blocks.extend((!script.is_empty()).then_some(script));
+        page
     }
 
     /// Returns what stands above the table of a sweep: target and load and, in full, also the server's processes.
