@@ -157,7 +157,7 @@ impl Report for Autobench {
         }
     }
 
-    fn goes_on(&self) -> bool {
+    fn goes_on(&self, _: bool) -> bool {
         true
     }
 }

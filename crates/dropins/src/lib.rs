@@ -24,6 +24,7 @@ mod printf;
 mod distribution;
 // and the tools.
 mod ab;
+mod abc;
 mod autobench;
 mod httperf;
 mod weighttp;
@@ -47,6 +48,7 @@ pub struct Dropin {
 /// All of them, by name.
 pub static DROPINS: &[Dropin] = &[
     ab::DROPIN,
+    abc::DROPIN,
     autobench::DROPIN,
     httperf::DROPIN,
     weighttp::DROPIN,
@@ -109,9 +111,10 @@ pub trait Report {
     /// The load could not be carried out: the sentence says why.
     fn failed(&mut self, load: usize, why: &str) -> Said;
 
-    /// Whether a load whose server does not respond leaves the loads behind it to be carried out.
-    fn goes_on(&self) -> bool {
-        false
+    /// Whether the next load is to be carried out behind one that has ended, or else could not be carried out because its server
+    /// does not respond.
+    fn goes_on(&self, has_ended: bool) -> bool {
+        has_ended
     }
 }
 
