@@ -53,6 +53,7 @@ pub static DROPINS: &[Dropin] = &[
     httperf::DROPIN,
     weighttp::DROPIN,
     wrk::DROPIN,
+    wrk::WRK2,
 ];
 
 /// Returns the drop-in of this name.

@@ -1,4 +1,4 @@
-//! wrk 4.1 by Will Glozer, with its scripts.
+//! wrk 4.1 by Will Glozer, and wrk2, its fork by Gil Tene; with their scripts.
 //!
 //! Its latencies hold made-up responses, to correct for coordinated omission. Here they are those that were measured.
 
@@ -6,22 +6,34 @@
 mod command;
 // quantities as it writes them,
 mod units;
-// and the report.
+// the report,
 mod text;
+// and the table of percentiles of wrk2.
+mod spectrum;
 
 use crate::{Dropin, Reading, Report, Said, Settings, round};
-use command::Command;
+use command::{Command, Tool};
 use record::Run;
 
-/// The row.
+/// The row of wrk,
 pub(crate) const DROPIN: Dropin = Dropin {
     name: "wrk",
     about: "wrk 4.1",
-    read: |words| match command::read(words) {
+    read: |words| read(Tool::Wrk, words),
+};
+/// and that of wrk2.
+pub(crate) const WRK2: Dropin = Dropin {
+    name: "wrk2",
+    about: "wrk2, 4.0.0 of 2019",
+    read: |words| read(Tool::Wrk2, words),
+};
+
+fn read(tool: Tool, words: &[String]) -> Reading {
+    match command::read(tool, words) {
         Ok(command) => Reading::Load(Box::new(Wrk { command })),
         Err(said) => Reading::Said(said),
-    },
-};
+    }
+}
 
 /// A load in the words of wrk.
 struct Wrk {

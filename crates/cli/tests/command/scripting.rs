@@ -278,3 +278,58 @@ fn wrk_itself_makes_the_same_of_a_script() {
     };
     assert_eq!(own(&ours.out), own(&theirs), "{theirs}");
 }
+
+#[test]
+fn wrk2_keeps_a_rate_and_prints_its_spectrum() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at();
+    let said = bench.say(&format!(
+        "as wrk2 -t1 -c5 -d1s -R500 -U http://{at}/bytes/9"
+    ));
+    said.ended(0);
+    let lines: Vec<&str> = said.out.lines().collect();
+    let place = |begin: &str| lines.iter().position(|line| line.starts_with(begin));
+    let order = [
+        "Running 1s test @ http://",
+        "  Thread Stats   Avg",
+        "    Latency ",
+        "    Req/Sec ",
+        "  Latency Distribution (HdrHistogram - Recorded Latency)",
+        " 50.000%",
+        "  Detailed Percentile spectrum:",
+        "       Value   Percentile   TotalCount 1/(1-Percentile)",
+        "#[Mean    = ",
+        "#[Max     = ",
+        "#[Buckets = ",
+    ];
+    let places: Vec<usize> = order.iter().filter_map(|begin| place(begin)).collect();
+    assert!(
+        places.len() == order.len() && places.is_sorted(),
+        "{}",
+        said.out
+    );
+    assert_eq!(said.out.matches("Detailed Percentile spectrum").count(), 2);
+    let done: u64 = lines
+        .iter()
+        .find_map(|line| {
+            line.trim_start()
+                .split_once(" requests in ")?
+                .0
+                .parse()
+                .ok()
+        })
+        .unwrap();
+    assert!((495..=505).contains(&done), "{}", said.out);
+    let refused = bench.say(&format!("as wrk2 -c5 http://{at}/"));
+    refused.ended(1);
+    assert_eq!(
+        refused.err,
+        "Throughput MUST be specified with the --rate or -R option\n"
+    );
+    let translated = bench.say(&format!("as --translate wrk2 -R 1k http://{at}/"));
+    assert!(
+        translated.out.contains("--rate 1000 --arrivals constant"),
+        "{translated:?}"
+    );
+}

@@ -6,7 +6,9 @@ use crate::{Said, Settings};
 use scripting::{Script, Url};
 use std::path::PathBuf;
 
+/// Options of wrk, and those that wrk2 has beside them.
 const OPTIONS: &str = "t:c:d:s:H:T:Lrvh";
+const OF_WRK2: &str = "UBR:";
 const LONGS: [Long; 9] = [
     ("connections", true, 'c'),
     ("duration", true, 'd'),
@@ -18,10 +20,27 @@ const LONGS: [Long; 9] = [
     ("help", false, 'h'),
     ("version", false, 'v'),
 ];
+const LONGS_OF_WRK2: [Long; 3] = [
+    ("u_latency", false, 'U'),
+    ("batch_latency", false, 'B'),
+    ("rate", true, 'R'),
+];
+
+/// Whose command line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Wrk,
+    Wrk2,
+}
 
 /// A load in its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Command {
+    pub(super) tool: Tool,
+    /// Requests/s, of wrk2.
+    rate: u64,
+    /// Whether service times are wanted beside response times, of wrk2.
+    pub(super) has_service: bool,
     pub(super) threads: u64,
     pub(super) connections: u64,
     pub(super) seconds: u64,
@@ -36,8 +55,12 @@ pub(super) struct Command {
 }
 
 /// Reads the words; what is printed instead where nothing is to be loaded.
-pub(super) fn read(words: &[String]) -> Result<Command, Said> {
+pub(super) fn read(tool: Tool, words: &[String]) -> Result<Command, Said> {
+    let usage = |before: &str, complaint: &str| usage(tool, before, complaint);
     let mut command = Command {
+        tool,
+        rate: 0,
+        has_service: false,
         threads: 2,
         connections: 10,
         seconds: 10,
@@ -49,12 +72,17 @@ pub(super) fn read(words: &[String]) -> Result<Command, Said> {
         words: Vec::new(),
         pipeline: 1,
     };
-    let words = shortened(words, &LONGS).map_err(|wrong| usage("", &complaint(&wrong)))?;
-    let reading = getopt(&words, OPTIONS);
+    let (mut options, mut longs) = (OPTIONS.to_owned(), LONGS.to_vec());
+    if tool == Tool::Wrk2 {
+        options += OF_WRK2;
+        longs.extend(LONGS_OF_WRK2);
+    }
+    let words = shortened(words, &longs).map_err(|wrong| usage("", &complaint(&wrong)))?;
+    let reading = getopt(&words, &options);
     let mut about = "";
     for word in reading.options {
         if word == Word::Flag('v') {
-            about = ABOUT;
+            about = tool.about();
             continue;
         }
         command.take(word).map_err(|said| Said {
@@ -68,6 +96,12 @@ pub(super) fn read(words: &[String]) -> Result<Command, Said> {
     };
     if command.threads == 0 || command.seconds == 0 {
         return Err(usage(about, ""));
+    }
+    if tool == Tool::Wrk2 && command.rate == 0 {
+        return Err(usage(
+            about,
+            "Throughput MUST be specified with the --rate or -R option\n",
+        ));
     }
     if !is_url(url) {
         return Err(usage(about, &format!("invalid URL: {url}\n")));
@@ -106,6 +140,8 @@ fn is_url(text: &str) -> bool {
 
 impl Command {
     fn take(&mut self, word: Word<'_>) -> Result<(), Said> {
+        let tool = self.tool;
+        let usage = |before: &str, complaint: &str| usage(tool, before, complaint);
         let read = |place: &mut u64, value: Option<u64>| match value {
             Some(value) => {
                 *place = value;
@@ -122,10 +158,21 @@ impl Command {
                 self.headers.push(value.to_owned());
                 Ok(())
             }
+            Word::Value('R', value) => read(&mut self.rate, read_metric(value)),
             Word::Flag('L') => {
                 self.has_latency = true;
                 Ok(())
             }
+            Word::Flag('U') => {
+                (self.has_latency, self.has_service) = (true, true);
+                Ok(())
+            }
+            Word::Flag('B') => Err(Said {
+                err: "wrk: weigh does not take -B: it has no latency of batches; -U shows service times beside response times\n"
+                    .to_owned(),
+                status: 1,
+                ..Said::default()
+            }),
             Word::Value('s', path) => {
                 self.script = Some(path.into());
                 Ok(())
@@ -184,6 +231,10 @@ impl Command {
             ("timeout", format!("{}s", self.timeout.max(1))),
             ("expect", "100..399".to_owned()),
         ];
+        if self.tool == Tool::Wrk2 {
+            all.push(("rate", self.rate.to_string()));
+            all.push(("arrivals", "constant".to_owned()));
+        }
         if self.url.starts_with("https://") {
             all.push(("insecure", String::new()));
         }
@@ -201,20 +252,38 @@ impl Command {
 }
 
 /// The usage, behind what is said before, and a complaint.
-fn usage(before: &str, complaint: &str) -> Said {
+fn usage(tool: Tool, before: &str, complaint: &str) -> Said {
+    let (script, rate) = match tool {
+        Tool::Wrk => ("", ""),
+        Tool::Wrk2 => (
+            "    -U, --u_latency        Print uncorrected latency statistics\n",
+            "    -R, --rate        <T>  work rate (throughput)\n                           in requests/sec (total)\n                           [Required Parameter]\n",
+        ),
+    };
     Said {
-        out: format!("{before}{USAGE}"),
+        out: format!("{before}{USAGE}{script}{USAGE_TIMEOUT}{rate}{USAGE_END}"),
         err: complaint.to_owned(),
         status: 1,
         ..Said::default()
     }
 }
 
-const ABOUT: &str = concat!(
-    "wrk 4.1.0 (weigh ",
-    env!("CARGO_PKG_VERSION"),
-    ") [epoll]\n"
-);
+impl Tool {
+    fn about(self) -> &'static str {
+        match self {
+            Tool::Wrk => concat!(
+                "wrk 4.1.0 (weigh ",
+                env!("CARGO_PKG_VERSION"),
+                ") [epoll]\n"
+            ),
+            Tool::Wrk2 => concat!(
+                "wrk 4.0.0 (weigh ",
+                env!("CARGO_PKG_VERSION"),
+                ") [epoll]\n"
+            ),
+        }
+    }
+}
 
 /// Ours: what is taken.
 const USAGE: &str = "\
@@ -227,9 +296,11 @@ Usage: wrk <options> <url>
     -s, --script      <S>  Load Lua script file
     -H, --header      <H>  Add header to request
         --latency          Print latency statistics
-        --timeout     <T>  Socket/request timeout
+";
+const USAGE_TIMEOUT: &str = "        --timeout     <T>  Socket/request timeout
     -v, --version          Print version details
-
+";
+const USAGE_END: &str = "
   Numeric arguments may include a SI unit (1k, 1M, 1G)
   Time arguments may include a time unit (2s, 2m, 2h)
 ";

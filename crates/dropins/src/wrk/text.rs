@@ -1,6 +1,7 @@
 //! The report as wrk prints it.
 
-use super::command::Command;
+use super::command::{Command, Tool};
+use super::spectrum;
 use super::units::{binary, column, metric, micros, seconds};
 use crate::distribution::{deviation, share_near_mean};
 use crate::rate;
@@ -26,9 +27,13 @@ pub(super) fn begins(command: &Command) -> String {
 pub(super) fn ends(command: &Command, tally: &Tally, took: Nanos) -> String {
     let time = |nanos: f64| micros(nanos / 1e3);
     let mut text = "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n".to_owned();
-    text += &row("Latency", &tally.service, time);
+    let open = tally.open.as_ref();
+    let latency = open.map_or(&tally.service, |open| &open.response);
+    text += &row("Latency", latency, time);
     text += &row("Req/Sec", &tally.thread_rates, metric);
-    if command.has_latency {
+    if command.tool == Tool::Wrk2 {
+        text += &spectra(command, latency, &tally.service);
+    } else if command.has_latency {
         text += "  Latency Distribution\n";
         for percent in PERCENTS {
             let value = tally.service.quantile(f64::from(percent) / 100.0);
@@ -48,6 +53,20 @@ pub(super) fn ends(command: &Command, tally: &Tally, took: Nanos) -> String {
         // The letter of the unit, or the place for it, is part of the column.
         column(&transfer, 10).trim_end(),
     )
+}
+
+/// The distributions of wrk2, those that are wanted.
+fn spectra(command: &Command, response: &Histogram, service: &Histogram) -> String {
+    let mut text = String::new();
+    if command.has_latency {
+        text += "  Latency Distribution (HdrHistogram - Recorded Latency)\n";
+        text += &spectrum::text(response);
+    }
+    if command.has_service {
+        text += "\n  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))\n";
+        text += &spectrum::text(service);
+    }
+    text
 }
 
 /// A line of the table.
