@@ -120,18 +120,31 @@ impl Job {
     }
 }
 
+/// The longest file of a certificate and those up to its issuer, or of a private key: a hundred times the usual.
+const PEM_MOST: u64 = 1 << 20;
+
+/// The longest file of trusted issuers: the system's has a quarter of a MiB.
+const ISSUERS_MOST: u64 = 16 << 20;
+
+/// Reads the file that `option` names.
+fn pem(option: &str, path: &Path, most: u64) -> Result<Vec<u8>, JobError> {
+    kernel::bounded::read(path, most)
+        .map_err(|why| JobError::Security(format!("{option} `{}` {why}", path.display())))
+}
+
 /// How connections are secured, by the files that the plan names.
 fn secured(security: &plan::Security) -> Result<Security, JobError> {
     let trust = match &security.cacert {
         _ if security.insecure => Trust::Anyone,
         None => Trust::System,
-        Some(path) => Trust::Issuers(read(path)?),
+        Some(path) => Trust::Issuers(pem("--cacert", path, ISSUERS_MOST)?),
     };
     let identity = match &security.cert {
         None => None,
         Some(cert) => {
-            let key = security.key.as_ref().unwrap_or(cert);
-            Some((read(cert)?, read(key)?))
+            let key = security.key.as_ref();
+            let key = key.map(|key| pem("--key", key, PEM_MOST));
+            Some((pem("--cert", cert, PEM_MOST)?, key.transpose()?))
         }
     };
     let settings = SecuritySettings {

@@ -52,6 +52,8 @@ mod uring;
 pub mod sim;
 // What may be sent besides memory.
 pub mod files;
+// Small ones that are read whole.
+pub mod bounded;
 // What comes through a pipe that a path names.
 pub mod pipe;
 // Time and its price.

@@ -3,13 +3,15 @@
 use crate::errors::ServeError;
 use kernel::Address;
 use rcgen::{CertificateParams, DnType, KeyPair};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::tls::Credentials;
 
 /// The names that a certificate is made for, besides the addresses at which the server listens.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// The longest file of a certificate or a key.
+const MOST: u64 = 1 << 20;
 
 /// Where a certificate and its private key come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,10 +82,8 @@ impl Encryption {
 
 fn files(chain: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), ServeError> {
     let read = |option: &str, path: &Path| {
-        let path_shown = path.display();
-        fs::read(path).map_err(|error| {
-            ServeError::new(format!("{option} {path_shown} cannot be read: {error}"))
-        })
+        kernel::bounded::read(path, MOST)
+            .map_err(|why| ServeError::new(format!("{option} {} {why}", path.display())))
     };
     Ok((read("--tls-cert", chain)?, read("--tls-key", key)?))
 }

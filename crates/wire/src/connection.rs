@@ -142,6 +142,11 @@ pub trait Connection<'p>: std::fmt::Debug {
         None
     }
 
+    /// Whether it has failed in a way that does not pass, however long one waits.
+    fn is_final(&self) -> bool {
+        false
+    }
+
     /// The owner is about to close the socket in good order: what tells the peer so, if anything does, is to be sent.
     fn close(&mut self) {}
 

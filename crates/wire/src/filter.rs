@@ -40,6 +40,12 @@ pub trait Filter: std::fmt::Debug {
     /// Why it has failed, as a sentence's part, if it knows more than the [`Violation`] says.
     fn complaint(&self) -> Option<String>;
 
+    /// Whether it has failed in a way that does not pass, however long one waits: the certificate is not accepted, or the peer does not
+    /// speak TLS.
+    fn is_final(&self) -> bool {
+        false
+    }
+
     /// Bytes have come from the socket: all are consumed. `read` is given the protocol's bytes; what is to be sent in turn is appended to
     /// `out`.
     ///
@@ -171,6 +177,10 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
 
     fn complaint(&self) -> Option<String> {
         self.filter.complaint()
+    }
+
+    fn is_final(&self) -> bool {
+        self.filter.is_final()
     }
 
     fn close(&mut self) {

@@ -7,12 +7,17 @@
 
 // What a client trusts and shows,
 mod client;
+// what its failures mean,
+mod complaint;
+// which keys can be used,
+mod keys;
 // and what a server shows.
 mod server;
 
 use crate::{Filter, Handshake, RECORD, Violation};
 pub use client::{Client, Security, Settings, Trust};
-use rustls::pki_types::pem::PemObject;
+pub use complaint::Progress;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedConnectionCommon,
@@ -52,7 +57,7 @@ pub trait Side: Clone + fmt::Debug {
     ) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
     /// What is wrong and what may help, as the end of a sentence about the peer; none where the error's kind says as much.
-    fn complaint(&self, error: &Error) -> Option<String>;
+    fn complaint(&self, error: &Error, progress: Progress) -> Option<String>;
 }
 
 /// What the connections of one thread share.
@@ -82,6 +87,8 @@ pub struct Tls<S: Side> {
     /// Records that were sealed.
     sealed: u64,
     complaint: Option<String>,
+    /// The same would happen again, however long one waits.
+    is_final: bool,
 }
 
 impl<S: Side> fmt::Debug for Tls<S> {
@@ -208,7 +215,13 @@ impl<S: Side> Tls<S> {
 
     /// Notes why nothing more can be opened.
     fn broken(&mut self, error: &Error) -> Violation {
-        self.complaint = self.shared.0.complaint(error);
+        let progress = match (self.is_ready, self.is_answered) {
+            (true, _) => Progress::Ready,
+            (false, true) => Progress::Handshake,
+            (false, false) => Progress::Nothing,
+        };
+        self.complaint = self.shared.0.complaint(error, progress);
+        self.is_final = complaint::is_final(error);
         match error {
             Error::InvalidMessage(InvalidMessage::InvalidContentType) if !self.is_answered => {
                 Violation::NoHandshake
@@ -265,6 +278,7 @@ impl<S: Side> Filter for Tls<S> {
             is_answered: false,
             sealed: 0,
             complaint: None,
+            is_final: false,
         }
     }
 
@@ -273,7 +287,7 @@ impl<S: Side> Filter for Tls<S> {
         self.partial.clear();
         (self.is_ready, self.is_ended, self.is_answered) = (false, false, false);
         (self.is_dead, self.is_closed) = (false, false);
-        self.complaint = None;
+        (self.complaint, self.is_final) = (None, false);
         self.sealed = 0;
         match connection {
             Ok(connection) => self.connection = Some(Box::new(connection)),
@@ -313,6 +327,10 @@ impl<S: Side> Filter for Tls<S> {
 
     fn complaint(&self) -> Option<String> {
         self.complaint.clone()
+    }
+
+    fn is_final(&self) -> bool {
+        self.is_final
     }
 
     fn receive(
@@ -415,8 +433,7 @@ impl<S: Side> Filter for Tls<S> {
 /// The certificates of a PEM file, at least one.
 fn certificates(pem: &[u8], option: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let read =
-        read.map_err(|error| format!("{option} is no file of certificates in PEM: {error}"))?;
+    let read = read.map_err(|error| malformed(option, &error))?;
     match read.is_empty() {
         true => Err(format!(
             "{option} holds no certificate; it must be in PEM (-----BEGIN CERTIFICATE-----)"
@@ -425,10 +442,76 @@ fn certificates(pem: &[u8], option: &str) -> Result<Vec<CertificateDer<'static>>
     }
 }
 
-/// The private key of a PEM file.
-fn key(pem: &[u8], option: &str) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_slice(pem)
-        .map_err(|error| format!("{option} holds no private key in PEM: {error}"))
+/// A certificate, those up to its issuer behind it, and its private key, which may be in the same file; `options` name both.
+fn identity(
+    chain: &[u8],
+    private: Option<&[u8]>,
+    options: [&str; 2],
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+    let [cert, key] = options;
+    let certificates = certificates(chain, cert)?;
+    if let Some(kind) = keys::unable_to_sign(&certificates[0]) {
+        return Err(format!(
+            "{cert} has a key that weigh cannot use ({kind}); make a certificate with another key: {}",
+            keys::USABLE
+        ));
+    }
+    let (pem, option) = match private {
+        Some(private) => (private, key),
+        None => (chain, cert),
+    };
+    let read = PrivateKeyDer::from_pem_slice(pem);
+    let private = read.map_err(|error| match error {
+        _ if is_encrypted_key(pem) => format!(
+            "the private key in {option} is encrypted; decrypt it with `openssl pkey -in KEY -out PLAIN` and name PLAIN with {key}"
+        ),
+        pem::Error::NoItemsFound if private.is_none() => {
+            format!("{cert} holds no private key; name its file with {key}")
+        }
+        pem::Error::NoItemsFound => format!(
+            "{key} holds no private key; it must be in PEM (-----BEGIN PRIVATE KEY-----)"
+        ),
+        error => malformed(option, &error),
+    })?;
+    Ok((certificates, private))
+}
+
+/// Whether a PEM file has a private key that only a password opens, in the form of today or the one before.
+fn is_encrypted_key(pem: &[u8]) -> bool {
+    const SIGNS: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED"];
+    let mut signs = SIGNS.iter();
+    signs.any(|sign| pem.windows(sign.len()).any(|part| part == *sign))
+}
+
+/// What is wrong with a file that should be PEM.
+fn malformed(option: &str, error: &pem::Error) -> String {
+    let what = match error {
+        pem::Error::MissingSectionEnd { .. } => "it is cut off, as an END line is missing",
+        pem::Error::IllegalSectionStart { .. } => "a BEGIN line is malformed",
+        pem::Error::Base64Decode(_) => "what is between BEGIN and END is not base64",
+        _ => "it cannot be read",
+    };
+    format!("{option} is no file in PEM: {what}; copy it again from its source")
+}
+
+/// Why a certificate and its private key cannot be used together; `options` name both.
+fn unfit(error: &Error, options: [&str; 2]) -> String {
+    let [cert, key] = options;
+    match error {
+        Error::InconsistentKeys(_) => format!(
+            "{cert} and {key} do not belong together: the private key is not that of the first certificate; name the key \
+             that the certificate was made with"
+        ),
+        Error::InvalidCertificate(_) => {
+            format!(
+                "the first certificate in {cert} is malformed, or not of X.509 version 3; make another"
+            )
+        }
+        _ => format!(
+            "the private key in {key} cannot be used; make a certificate with another key: {}",
+            keys::USABLE
+        ),
+    }
 }
 
 /// The IANA name of a cipher suite.

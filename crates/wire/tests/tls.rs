@@ -7,7 +7,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVer
 use std::io::{IoSlice, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::tls::{Security, Settings, Trust};
+use wire::tls::{Credentials, Security, Settings, Trust};
 use wire::{
     Connection, Ending, ExchangeId, Handshake, Head, Method, Opening, Sink, Source, Stack,
     Violation, Visitor,
@@ -360,7 +360,7 @@ fn a_certificate_that_is_not_accepted_is_said_why() {
     fails(
         &met(&good, &Authority::new().trust()),
         Violation::Certificate,
-        "unknown issuer",
+        "may have left out an intermediate certificate",
     );
     let other = authority.sign("example.org", |_| {});
     let words = "its certificate is for example.org, not for localhost";
@@ -412,8 +412,10 @@ fn a_certificate_that_is_itself_given_is_accepted_for_its_name_though_it_is_an_i
         Violation::Certificate,
         "not for example.org",
     );
-    let others = Authority::new().trust();
-    fails(&met(others), Violation::Certificate, "--cacert");
+    let alone = met(Authority::new().trust());
+    fails(&alone, Violation::Certificate, "--cacert");
+    let complaint = alone.complaint.unwrap();
+    assert!(!complaint.contains("intermediate"), "{complaint}");
 }
 
 #[test]
@@ -445,7 +447,10 @@ fn who_must_show_a_certificate_and_has_none_is_told_so() {
     let met = Meeting::with(config(&BOTH[..1])).met(&authority.trust());
     fails(&met, Violation::Alert, "--cert");
     let settings = Settings {
-        identity: Some((ours.pem.into_bytes(), ours.key.serialize_pem().into_bytes())),
+        identity: Some((
+            ours.pem.into_bytes(),
+            Some(ours.key.serialize_pem().into_bytes()),
+        )),
         ..authority.trust()
     };
     for versions in [&BOTH[..1], &BOTH[1..]] {
@@ -491,6 +496,89 @@ fn who_speaks_no_tls_or_an_old_one_is_told_so() {
     assert!(words.contains("neither TLS 1.2 nor TLS 1.3"), "{words}");
 }
 
+/// Certificates with keys that the library does not take, and what they are called.
+const UNUSABLE: [(&[u8], &str); 2] = [
+    (
+        include_bytes!("certificates/rsa-1024.pem"),
+        "RSA with 1024 bits",
+    ),
+    (include_bytes!("certificates/p-521.pem"), "P-521"),
+];
+
+#[test]
+fn a_certificate_whose_key_cannot_be_used_is_refused_by_that_name() {
+    let key = KeyPair::generate().unwrap().serialize_pem().into_bytes();
+    for (pem, kind) in UNUSABLE {
+        let settings = Settings {
+            identity: Some((pem.to_vec(), Some(key.clone()))),
+            ..Authority::new().trust()
+        };
+        let client = Security::new(&settings).unwrap_err();
+        let server = Credentials::new(pem, &key).unwrap_err();
+        for (said, option) in [(client, "--cert"), (server, "--tls-cert")] {
+            let wanted = format!("{option} has a key that weigh cannot use ({kind}); make");
+            assert!(said.starts_with(&wanted), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_private_key_that_is_encrypted_or_missing_is_refused_with_the_remedy() {
+    let ours = Authority::new().sign("client", |_| {});
+    let said = |key: Option<&str>| {
+        let key = key.map(|key| key.as_bytes().to_vec());
+        let settings = Settings {
+            identity: Some((ours.pem.clone().into_bytes(), key)),
+            ..Authority::new().trust()
+        };
+        Security::new(&settings).unwrap_err()
+    };
+    let encrypted = [
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----\n",
+    ];
+    for key in encrypted {
+        let said = said(Some(key));
+        assert!(said.contains("--key is encrypted"), "{said}");
+        assert!(said.contains("`openssl pkey -in KEY -out PLAIN`"), "{said}");
+    }
+    let none = said(None);
+    assert_eq!(
+        none,
+        "--cert holds no private key; name its file with --key"
+    );
+    let unusual = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+    let unusual = said(Some(unusual));
+    assert!(unusual.contains("--key cannot be used"), "{unusual}");
+}
+
+#[test]
+fn an_issuer_that_has_expired_is_told_from_a_certificate_that_has() {
+    let root = Authority::new();
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec![]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "between");
+    params.not_after = date_time_ymd(2020, 2, 1);
+    let between = params.signed_by(&key, &root.issuer).unwrap();
+    let authority = Authority {
+        pem: root.pem.clone(),
+        issuer: Issuer::new(params, key),
+    };
+    let signed = authority.sign("localhost", |_| {});
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_protocol_versions(BOTH).unwrap();
+    let key = PrivateKeyDer::try_from(signed.key.serialize_der()).unwrap();
+    let chain = vec![signed.der.clone(), between.der().clone()];
+    let config = builder.with_no_client_auth().with_single_cert(chain, key);
+    let met = Meeting::with(config.unwrap()).met(&root.trust());
+    let words = "an issuer's certificate in its chain expired 2";
+    fails(&met, Violation::Certificate, words);
+}
+
 #[test]
 fn settings_that_cannot_be_are_refused_by_their_names() {
     let refused = |settings| Security::new(&settings).unwrap_err();
@@ -505,7 +593,7 @@ fn settings_that_cannot_be_are_refused_by_their_names() {
     let ours = authority.sign("client", |_| {});
     let other = KeyPair::generate().unwrap();
     let identity = |cert: &str, key: &str| Settings {
-        identity: Some((cert.as_bytes().to_vec(), key.as_bytes().to_vec())),
+        identity: Some((cert.as_bytes().to_vec(), Some(key.as_bytes().to_vec()))),
         ..authority.trust()
     };
     let no_key = refused(identity(&ours.pem, &ours.pem));

@@ -1,16 +1,18 @@
 //! The client's side: whom it trusts, what it shows of itself, and what a failed handshake means.
 
-use super::{Shared, Side, certificates, key};
+use super::complaint::{self, Context, Progress, Refused};
+use super::{Shared, Side, certificates, identity, keys};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{
     ClientConnectionData, Resumption, UnbufferedClientConnection, WebPkiServerVerifier,
 };
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::unbuffered::UnbufferedStatus;
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, InvalidMessage,
-    PeerIncompatible, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 use std::sync::Arc;
 
@@ -35,8 +37,8 @@ pub struct Settings {
     pub name: String,
     /// Whose certificates are accepted.
     pub trust: Trust,
-    /// Our own certificate with those up to its issuer, and its private key; PEM.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Our own certificate with those up to its issuer, and its private key, if that is in a file of its own; PEM.
+    pub identity: Option<(Vec<u8>, Option<Vec<u8>>)>,
     /// Whether a connection goes on from an earlier one's handshake.
     pub resume: bool,
 }
@@ -46,6 +48,7 @@ pub struct Settings {
 pub struct Security {
     config: ClientConfig,
     name: ServerName<'static>,
+    is_insecure: bool,
     resume: bool,
 }
 
@@ -78,11 +81,10 @@ impl Security {
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some((chain, private)) => {
-                let chain = certificates(chain, "--cert")?;
-                let key = key(private, "--key")?;
+                let (chain, key) = identity(chain, private.as_deref(), ["--cert", "--key"])?;
                 builder
                     .with_client_auth_cert(chain, key)
-                    .map_err(|error| format!("--cert and --key do not belong together: {error}"))?
+                    .map_err(|error| super::unfit(&error, ["--cert", "--key"]))?
             }
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -90,6 +92,7 @@ impl Security {
         Ok(Security {
             config,
             name,
+            is_insecure: matches!(settings.trust, Trust::Anyone),
             resume: settings.resume,
         })
     }
@@ -103,16 +106,15 @@ impl Security {
         Shared(Client {
             config: Arc::new(config),
             name: self.name.clone(),
+            is_insecure: self.is_insecure,
         })
     }
 }
 
-fn verifier(
-    trust: &Trust,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, String> {
-    let (roots, given) = match trust {
-        Trust::Anyone => return Ok(Arc::new(Anyone(provider))),
+fn verifier(trust: &Trust, provider: Arc<CryptoProvider>) -> Result<Arc<Verifier>, String> {
+    let known = provider.signature_verification_algorithms;
+    let trusted = match trust {
+        Trust::Anyone => None,
         Trust::System => {
             let found = rustls_native_certs::load_native_certs();
             if found.certs.is_empty() {
@@ -122,42 +124,56 @@ fn verifier(
                         .to_owned(),
                 );
             }
-            (found.certs, Vec::new())
+            let unread =
+                "no certificate of this system's issuers can be read; name some with --cacert FILE";
+            Some(Trusted {
+                given: Vec::new(),
+                verifier: trusting(found.certs, provider).ok_or(unread)?,
+            })
         }
         Trust::Issuers(pem) => {
             let given = certificates(pem, "--cacert")?;
-            (given.clone(), given)
+            let unread =
+                "--cacert holds no certificate that can be read; it must be of X.509 version 3";
+            Some(Trusted {
+                given: given.clone(),
+                verifier: trusting(given, provider).ok_or(unread)?,
+            })
         }
     };
-    let mut store = RootCertStore::empty();
-    // Some may be too old to be read.
-    let (added, _) = store.add_parsable_certificates(roots);
-    if added == 0 {
-        let whose = match given.is_empty() {
-            true => {
-                "no certificate of this system's issuers can be read; name some with --cacert FILE"
-            }
-            false => "--cacert holds no certificate that can be read",
-        };
-        return Err(whose.to_owned());
-    }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
-    let verifier = verifier.build().map_err(|error| error.to_string())?;
-    Ok(match given.is_empty() {
-        true => verifier,
-        false => Arc::new(Given { given, verifier }),
-    })
+    Ok(Arc::new(Verifier { trusted, known }))
 }
 
-/// Trusts what is signed by one of those given, and those themselves: `openssl req -x509` makes certificates of issuers, which no
-/// server may have by the rules (RFC 5280 §4.2.1.9), and many a test server has.
+/// What trusts these issuers; none if no certificate of theirs can be read.
+fn trusting(
+    roots: Vec<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
+) -> Option<Arc<WebPkiServerVerifier>> {
+    let mut store = RootCertStore::empty();
+    // Some may be too old to be read.
+    store.add_parsable_certificates(roots);
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
+    verifier.build().ok()
+}
+
+/// Judges the server's certificate, and its proof that it has the certificate's key.
 #[derive(Debug)]
-struct Given {
+struct Verifier {
+    /// Issuers and certificates that are trusted; none: any server that has the key of the certificate that is shown.
+    trusted: Option<Trusted>,
+    /// Signatures that can be checked.
+    known: WebPkiSupportedAlgorithms,
+}
+
+/// Trusts what is signed by one of those given, or by the system's issuers, and those given themselves: `openssl req -x509` makes
+/// certificates of issuers, which no server may have by the rules (RFC 5280 §4.2.1.9), and many a test server has.
+#[derive(Debug)]
+struct Trusted {
     given: Vec<CertificateDer<'static>>,
     verifier: Arc<WebPkiServerVerifier>,
 }
 
-impl ServerCertVerifier for Given {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -166,13 +182,36 @@ impl ServerCertVerifier for Given {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.given.iter().any(|given| given == end_entity) {
+        if let Some(kind) = keys::unchecked(end_entity) {
+            return Err(Refused::Key(kind).into());
+        }
+        let Some(Trusted { given, verifier }) = &self.trusted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        if given.iter().any(|given| given == end_entity) {
             let parsed = rustls::server::ParsedCertificate::try_from(end_entity)?;
             rustls::client::verify_server_name(&parsed, name)?;
             return Ok(ServerCertVerified::assertion());
         }
-        let verifier = &self.verifier;
-        verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now)
+        let verified = verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now);
+        let without_chain = |verifier: &WebPkiServerVerifier| {
+            verifier.verify_server_cert(end_entity, &[], name, ocsp, now)
+        };
+        verified.map_err(|error| match error {
+            // A certificate's own dates are checked before its issuer is looked for.
+            Error::InvalidCertificate(dates)
+                if is_of_dates(&dates)
+                    && !matches!(without_chain(verifier), Err(Error::InvalidCertificate(own)) if own == dates) =>
+            {
+                Refused::Issuer(dates).into()
+            }
+            Error::InvalidCertificate(CertificateError::UnknownIssuer)
+                if intermediates.is_empty() && !self.is_self_signed(end_entity, name, now) =>
+            {
+                Refused::Alone.into()
+            }
+            error => error,
+        })
     }
 
     fn verify_tls12_signature(
@@ -181,7 +220,7 @@ impl ServerCertVerifier for Given {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.known).map_err(unproved)
     }
 
     fn verify_tls13_signature(
@@ -190,52 +229,46 @@ impl ServerCertVerifier for Given {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.known).map_err(unproved)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+        self.known.supported_schemes()
     }
 }
 
-/// Trusts any server that has the key of the certificate that is shown.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
+impl Verifier {
+    /// Whether a certificate is signed by its own key: then it is its own issuer.
+    fn is_self_signed(
         &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
+        certificate: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> bool {
+        let provider = Arc::new(ring::default_provider());
+        let itself = trusting(vec![certificate.clone().into_owned()], provider);
+        let verified = itself.map(|it| it.verify_server_cert(certificate, &[], name, &[], now));
+        !matches!(
+            verified,
+            Some(Err(Error::InvalidCertificate(
+                CertificateError::UnknownIssuer
+            )))
+        )
     }
+}
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, dss, known)
-    }
+fn is_of_dates(error: &CertificateError) -> bool {
+    matches!(
+        error,
+        CertificateError::ExpiredContext { .. } | CertificateError::NotValidYetContext { .. }
+    )
+}
 
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, dss, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+/// A wrong signature of the handshake, apart from one of the certificate.
+fn unproved(error: Error) -> Error {
+    match error {
+        Error::InvalidCertificate(CertificateError::BadSignature) => Refused::Proof.into(),
+        error => error,
     }
 }
 
@@ -244,6 +277,7 @@ impl ServerCertVerifier for Anyone {
 pub struct Client {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    is_insecure: bool,
 }
 
 impl Side for Client {
@@ -263,93 +297,13 @@ impl Side for Client {
         connection.process_tls_records(input)
     }
 
-    fn complaint(&self, error: &Error) -> Option<String> {
-        complaint(error, &self.name)
+    fn complaint(&self, error: &Error, progress: Progress) -> Option<String> {
+        let context = Context {
+            name: &self.name.to_str(),
+            is_insecure: self.is_insecure,
+            has_identity: self.config.client_auth_cert_resolver.has_certs(),
+            progress,
+        };
+        Some(complaint::complaint(error, &context))
     }
-}
-
-/// What is wrong and what may help, as the end of a sentence about the server; none where the error's kind says as much.
-fn complaint(error: &Error, name: &ServerName<'_>) -> Option<String> {
-    let name = name.to_str();
-    Some(match error {
-        Error::InvalidCertificate(error) => refused(error, &name),
-        Error::AlertReceived(alert) => match alert {
-            AlertDescription::ProtocolVersion => {
-                "it accepts neither TLS 1.2 nor TLS 1.3".to_owned()
-            }
-            AlertDescription::HandshakeFailure => {
-                "it refused the handshake: it has no cipher or key exchange in common with weigh, or wants a client \
-                 certificate (--cert)"
-                    .to_owned()
-            }
-            AlertDescription::CertificateRequired => {
-                "it wants a client certificate; give one with --cert and --key".to_owned()
-            }
-            AlertDescription::UnrecognisedName => format!("it knows no site called {name}"),
-            alert => format!(
-                "it ended TLS with the alert {}",
-                alert.as_str().unwrap_or("of an unknown number")
-            ),
-        },
-        Error::PeerIncompatible(
-            PeerIncompatible::ServerDoesNotSupportTls12Or13
-            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
-        ) => "it offers neither TLS 1.2 nor TLS 1.3".to_owned(),
-        Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "it does not speak TLS; try http:// instead of https://".to_owned()
-        }
-        Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion) => {
-            "it offers neither TLS 1.2 nor TLS 1.3".to_owned()
-        }
-        other => format!("the handshake failed ({other})"),
-    })
-}
-
-/// The same of a certificate that is not accepted for `name`.
-fn refused(error: &CertificateError, name: &str) -> String {
-    let span = |from: UnixTime, to: UnixTime| {
-        let hours = to.as_secs().saturating_sub(from.as_secs()) / 3600;
-        match hours {
-            0 => "less than an hour".to_owned(),
-            1..48 => format!("{hours} h"),
-            _ => format!("{} days", hours / 24),
-        }
-    };
-    let unsafely = "--insecure measures it all the same";
-    match error {
-        CertificateError::ExpiredContext { time, not_after } => format!(
-            "its certificate expired {} ago; {unsafely}",
-            span(*not_after, *time)
-        ),
-        CertificateError::NotValidYetContext { time, not_before } => format!(
-            "its certificate is not valid yet, but in {}; {unsafely}",
-            span(*time, *not_before)
-        ),
-        CertificateError::NotValidForNameContext { presented, .. } => {
-            let names: Vec<&str> = presented.iter().map(|each| known_name(each)).collect();
-            let names = match &names[..] {
-                [] => "no name".to_owned(),
-                names => names.join(", "),
-            };
-            format!(
-                "its certificate is for {names}, not for {name}; write that name in the URL (--resolve says where \
-                     it leads), or {unsafely}"
-            )
-        }
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
-            "its certificate is signed by an unknown issuer, or by itself; trust it with --cacert FILE, or {unsafely}"
-        ),
-        CertificateError::Revoked => "its certificate was revoked".to_owned(),
-        error if format!("{error:?}").contains("CaUsedAsEndEntity") => format!(
-            "its certificate is an issuer's (CA:TRUE) and signed by itself; trust it with --cacert FILE, or {unsafely}"
-        ),
-        error => format!("its certificate is not accepted ({error}); {unsafely}"),
-    }
-}
-
-/// A name of a certificate without what the library writes around it, as `DnsName("a")` or `IpAddress(::1)`.
-fn known_name(presented: &str) -> &str {
-    let inner = presented.split_once('(').map(|(_, rest)| rest);
-    let inner = inner.and_then(|rest| rest.strip_suffix(')'));
-    inner.unwrap_or(presented).trim_matches('"')
 }

@@ -1,6 +1,7 @@
 //! The server's side: the certificate that it shows, which can be replaced while it serves.
 
-use super::{Shared, Side, certificates, key};
+use super::complaint::Progress;
+use super::{Shared, Side, identity, unfit};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{NoServerSessionStorage, ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::UnbufferedStatus;
@@ -54,8 +55,8 @@ fn config(
     private: &[u8],
     provider: CryptoProvider,
 ) -> Result<Arc<ServerConfig>, String> {
-    let chain = certificates(chain, "--tls-cert")?;
-    let key = key(private, "--tls-key")?;
+    const OPTIONS: [&str; 2] = ["--tls-cert", "--tls-key"];
+    let (chain, key) = identity(chain, Some(private), OPTIONS)?;
     let builder = ServerConfig::builder_with_provider(Arc::new(provider));
     let builder = builder
         .with_safe_default_protocol_versions()
@@ -63,12 +64,7 @@ fn config(
     let mut config = builder
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .map_err(|error| match error {
-            Error::InconsistentKeys(_) => {
-                format!("--tls-cert and --tls-key do not belong together: {error}")
-            }
-            error => format!("--tls-cert and --tls-key cannot be used: {error}"),
-        })?;
+        .map_err(|error| unfit(&error, OPTIONS))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
@@ -98,7 +94,7 @@ impl Side for Server {
     }
 
     /// Of a client that does not get as far as asking for something nothing is said.
-    fn complaint(&self, _: &Error) -> Option<String> {
+    fn complaint(&self, _: &Error, _: Progress) -> Option<String> {
         None
     }
 }
