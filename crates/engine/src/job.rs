@@ -159,7 +159,7 @@ fn secured(security: &plan::Security) -> Result<Security, JobError> {
 /// What surely goes into one TCP segment; of more than that Nagle's algorithm may hold back the last part.
 const SEGMENT: usize = 1200;
 
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, JobError> {
+fn read(path: &Path) -> Result<Vec<u8>, JobError> {
     fs::read(path).map_err(|error| JobError::File {
         path: path.to_owned(),
         error,

@@ -1,6 +1,6 @@
 //! Scripts that make requests: from the plan to a thread's next request, and from a round to what a script is told of it.
 
-use crate::job::{Job, JobError, RequestIndex, read};
+use crate::job::{Job, JobError, RequestIndex};
 use plan::{Body, Plan, Request, Requests};
 use record::{Round, ScriptOutput, Tally};
 use scripting::{
@@ -22,7 +22,7 @@ pub(crate) fn load(plan: &Plan) -> Result<Option<Script>, JobError> {
     };
     let script = Script::load(&Settings {
         name: &path.display().to_string(),
-        text: &read(path)?,
+        text: &scripting::read(path).map_err(JobError::Script)?,
         arguments,
         url: Url {
             scheme: &plan.target.scheme,

@@ -7,10 +7,28 @@
 //! itself.
 //!
 //! Without the feature `lua` no script can be loaded.
+//!
+//! ```
+//! # #[cfg(feature = "lua")] {
+//! use scripting::{Next, Script, Settings, Url};
+//! let script = Script::load(&Settings {
+//!     name: "it.lua",
+//!     text: b"function request() return wrk.format(nil, '/next') end",
+//!     arguments: &[],
+//!     url: Url { scheme: "http", authority: "127.0.0.1", path: "/" },
+//!     headers: &[],
+//!     threads: 1,
+//! })?;
+//! let Next::Request(asked) = script.thread(0).unwrap().next() else { panic!() };
+//! assert_eq!(asked.path, "/next");
+//! # }
+//! # Ok::<(), String>(())
+//! ```
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "lua")]
 mod asked;
+mod file;
 #[cfg(feature = "lua")]
 mod lua;
 #[cfg(feature = "lua")]
@@ -22,6 +40,7 @@ mod threads;
 #[cfg(not(feature = "lua"))]
 mod without;
 
+pub use file::read;
 #[cfg(feature = "lua")]
 pub use lua::{Script, ThreadScript};
 #[cfg(not(feature = "lua"))]

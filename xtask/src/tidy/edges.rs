@@ -47,7 +47,7 @@ pub const ROOMS: &[Room] = &[
     room(7, "bench", &["engine", "kernel", "plan", "units"]),
     room(7, "proof", &["host", "kernel", "plan", "record", "stats", "testserver", "units"]),
     room(7, "xtask", &["record", "units"]),
-    room(7, "weigh-fuzz", &["wire"]),
+    room(7, "weigh-fuzz", &["dropins", "record", "wire"]),
 ];
 
 /// Compares the table with itself (layers) and with the workspace (both ways).

@@ -24,6 +24,7 @@ mod open_loop;
 mod orphans;
 mod other_tools;
 mod output;
+mod parsers;
 mod pauses;
 mod planned;
 mod processes;

@@ -194,8 +194,7 @@ impl Command {
             return Ok(());
         };
         let name = path.display().to_string();
-        let text =
-            std::fs::read(path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
+        let text = scripting::read(path)?;
         let (scheme, rest) = self.url.split_once("://").unwrap_or(("http", &self.url));
         let end = rest.find('/').unwrap_or(rest.len());
         let headers = self
