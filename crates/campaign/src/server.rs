@@ -208,6 +208,10 @@ impl Running {
                     .next_back()
                     .unwrap_or_default(),
                 Err(ProbeError::Job(error)) => return Err(ServerError(error.to_string())),
+                Err(error @ ProbeError::Handshake { is_final: true, .. }) => {
+                    self.must_run(&authority)?;
+                    return Err(ServerError(error.to_string()));
+                }
                 Err(error) => error.to_string(),
             };
             self.must_run(&authority)?;

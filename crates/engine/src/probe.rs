@@ -17,7 +17,7 @@ use thiserror::Error;
 use units::{Instant, Nanos};
 use wire::{
     Connection, Ending, ExchangeId, Handshake, Head, Opening, Sink, Source, Violation, Visitor,
-    is_encrypted,
+    client_certificate, is_encrypted,
 };
 
 /// The most of a body that is kept to be shown.
@@ -50,6 +50,8 @@ pub enum ProbeError {
         authority: String,
         /// What has failed, and what may help.
         why: String,
+        /// Whether it would fail again, however long one waits.
+        is_final: bool,
     },
     /// None of the target's addresses accepted a connection.
     #[error("{authority} cannot be reached: {}; is the server running?", list(.failed))]
@@ -59,6 +61,23 @@ pub enum ProbeError {
         /// Every address that was tried, and what it said.
         failed: Vec<(Endpoint, String)>,
     },
+}
+
+/// Why a connection could not be secured.
+struct Unsecured {
+    why: String,
+    /// Whether it would fail again, however long one waits.
+    is_final: bool,
+}
+
+impl From<String> for Unsecured {
+    /// What may pass.
+    fn from(why: String) -> Unsecured {
+        Unsecured {
+            why,
+            is_final: false,
+        }
+    }
 }
 
 fn list(failed: &[(Endpoint, String)]) -> String {
@@ -138,15 +157,19 @@ impl Transcript<'_> {
         let whole = |expected: &[u8]| expected.len() as u64 == self.shown.body_length;
         let differs = self.differs || !self.expected.is_none_or(whole);
         let shown = &mut self.shown;
-        let body = match shown.status {
-            400 => &shown.response_body[..],
-            _ => &[],
-        };
-        if shown.handshake.is_none() && is_encrypted(&self.first_bytes, body) {
-            let why = format!("the server wants encrypted requests here; write {ENCRYPTED}://");
+        if let Some(why) = advice(shown, &self.first_bytes, expect) {
             shown.fault = Some(why.clone());
             shown.unexpected = Some(Unexpected::Failed(why));
             return self.shown;
+        }
+        // Some servers close the connections of clients that speak no TLS, without a word.
+        let is_shut = self.result == Some(Err(Violation::ClosedBeforeResponse));
+        if let Some(fault) = &mut shown.fault
+            && is_shut
+            && shown.handshake.is_none()
+            && self.first_bytes.is_empty()
+        {
+            *fault += &format!("; if it takes only https here, write {ENCRYPTED}://");
         }
         shown.unexpected = if self.result != Some(Ok(())) {
             Some(Unexpected::Failed(shown.fault.clone().unwrap_or_default()))
@@ -157,6 +180,22 @@ impl Transcript<'_> {
             body.map(|body| Unexpected::Body(body.path.display().to_string()))
         };
         self.shown
+    }
+}
+
+/// What is to be changed about the request, where the response says so.
+fn advice(shown: &Shown, first_bytes: &[u8], expect: &Expect) -> Option<String> {
+    let body = match shown.status {
+        400 => &shown.response_body[..],
+        _ => &[],
+    };
+    match shown.handshake {
+        Some(_) if expect.holds(shown.status) => None,
+        Some(_) => client_certificate(body).map(str::to_owned),
+        None if is_encrypted(first_bytes, body) => Some(format!(
+            "the server wants encrypted requests here; write {ENCRYPTED}://"
+        )),
+        None => None,
     }
 }
 
@@ -235,9 +274,10 @@ pub fn probe<R: Ring>(
                 if shown.is_err() && stop.load(Ordering::Relaxed) {
                     return Err(ProbeError::Interrupted);
                 }
-                let shown = shown.map_err(|why| ProbeError::Handshake {
+                let shown = shown.map_err(|unsecured| ProbeError::Handshake {
                     authority: plan.target.authority.clone(),
-                    why,
+                    why: unsecured.why,
+                    is_final: unsecured.is_final,
                 })?;
                 return match shown.is_empty() {
                     true => Err(JobError::NoRequest.into()),
@@ -262,7 +302,7 @@ struct Exchanges<'a, R> {
 }
 
 impl<'a, R: Ring> Visitor<'a> for Exchanges<'_, R> {
-    type Output = Result<Vec<Shown>, String>;
+    type Output = Result<Vec<Shown>, Unsecured>;
 
     fn visit<C: Connection<'a> + 'a>(mut self, shared: C::Shared) -> Self::Output {
         self.prober
@@ -289,7 +329,7 @@ impl<R: Ring> Prober<'_, R> {
         shared: &C::Shared,
         mut begun: Instant,
         requests: Vec<FirstRequest>,
-    ) -> Result<Vec<Shown>, String> {
+    ) -> Result<Vec<Shown>, Unsecured> {
         let limit = self.ring.now() + self.job.plan.timeouts.exchange * 2;
         let mut shown = Vec::new();
         for request in requests {
@@ -320,10 +360,13 @@ impl<R: Ring> Prober<'_, R> {
     }
 
     /// The handshake, where there is one.
-    fn shake_hands<'c, C: Connection<'c>>(&mut self, connection: &mut C) -> Result<(), String> {
+    fn shake_hands<'c, C: Connection<'c>>(&mut self, connection: &mut C) -> Result<(), Unsecured> {
         let sentence = |connection: &C, violation| {
             let sentence = || verdict::kind(violation).sentence().to_owned();
-            connection.complaint().unwrap_or_else(sentence)
+            Unsecured {
+                why: connection.complaint().unwrap_or_else(sentence),
+                is_final: connection.is_final(),
+            }
         };
         let begun = connection.begin();
         begun.map_err(|violation| sentence(connection, violation))?;
@@ -334,7 +377,7 @@ impl<R: Ring> Prober<'_, R> {
             match self.event(deadline) {
                 None => {
                     let limit = units::span(limit);
-                    return Err(format!("the handshake was not over within {limit}"));
+                    return Err(format!("the handshake was not over within {limit}").into());
                 }
                 Some(Event::Received) => {
                     let received = connection.receive(self.ring.received(), &mut Nothing);
@@ -346,7 +389,9 @@ impl<R: Ring> Prober<'_, R> {
                     return Err(sentence(connection, Violation::ClosedInHandshake));
                 }
                 Some(Event::Writable) => self.send(connection)?,
-                Some(Event::Failed(errno)) => return Err(format!("{errno} in the handshake")),
+                Some(Event::Failed(errno)) => {
+                    return Err(format!("{errno} in the handshake").into());
+                }
                 Some(Event::Connected | Event::Incoming) => {}
             }
         }

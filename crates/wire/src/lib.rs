@@ -52,4 +52,4 @@ pub use http1::{Client as Usual, Dialect, Version};
 pub use inline_deque::InlineDeque;
 pub use request::{DEFAULT_HEADERS, Encoded, Method, Request, header_is_valid};
 pub use tls::{Security, Settings as SecuritySettings, Trust};
-pub use violation::{Step, Violation, is_encrypted};
+pub use violation::{Step, Violation, client_certificate, is_encrypted};

@@ -6,9 +6,33 @@
 /// Whether what a server answers a plain request with says that it wants an encrypted one: an alert of TLS (RFC 8446 §6), or the words
 /// of nginx and Apache.
 pub fn is_encrypted(first_bytes: &[u8], body: &[u8]) -> bool {
-    const WORDS: [&[u8]; 2] = [b"sent to HTTPS port", b"SSL-enabled server port"];
-    let says = |words: &&[u8]| body.windows(words.len()).any(|part| part == *words);
-    first_bytes.starts_with(&[21, 3]) || WORDS.iter().any(says)
+    const WORDS: [&[u8]; 3] = [
+        b"sent to HTTPS port",
+        b"SSL-enabled server port",
+        b"HTTP request to an HTTPS server",
+    ];
+    first_bytes.starts_with(&[21, 3]) || WORDS.iter().any(|words| says(body, words))
+}
+
+/// Returns what a response of status 400 over TLS says of the client's certificate, as a sentence about the server; none if it does not.
+/// They are nginx's words.
+pub fn client_certificate(body: &[u8]) -> Option<&'static str> {
+    const WORDS: [(&[u8], &str); 2] = [
+        (
+            b"No required SSL certificate was sent",
+            "the server wants a client certificate; give one with --cert and --key",
+        ),
+        (
+            b"The SSL certificate error",
+            "the server does not accept the certificate of --cert; give one that it trusts",
+        ),
+    ];
+    let said = WORDS.iter().find(|(words, _)| says(body, words));
+    said.map(|(_, sentence)| *sentence)
+}
+
+fn says(body: &[u8], words: &[u8]) -> bool {
+    body.windows(words.len()).any(|part| part == words)
 }
 
 /// How far an exchange had come.
