@@ -235,7 +235,7 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
     draft
         .seed
         .get_or_insert_with(|| kernel::clock::realtime().as_nanos() as u64);
-    draft.is_partly_encrypted = is_partly_encrypted(comparing)?;
+    draft.is_partly_encrypted = is_partly_encrypted(&draft, comparing)?;
     let mut servers = match of_commits {
         [] => servers(&draft, comparing)?,
         built => servers_of_commits(&draft, comparing, built)?,
@@ -283,14 +283,24 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
 }
 
 /// Whether any server is asked over https, so that what is said of encryption is for those.
-fn is_partly_encrypted(comparing: &Comparing) -> Result<bool> {
+fn is_partly_encrypted(draft: &Draft, comparing: &Comparing) -> Result<bool> {
     let is_command = |text: &String| text.contains(PORT);
-    if comparing.https && comparing.commits.is_empty() && !comparing.servers.iter().any(is_command)
-    {
+    let has_commands = !comparing.commits.is_empty() || comparing.servers.iter().any(is_command);
+    if comparing.https && !has_commands {
         bail!("--https is for servers given as commands; write https:// into the URLs");
     }
     let is_https = |text: &String| named(text, 0).1.starts_with("https://");
-    Ok(comparing.https || comparing.servers.iter().any(is_https))
+    let is_encrypted = comparing.https || comparing.servers.iter().any(is_https);
+    if let Some(option) = draft
+        .security
+        .given()
+        .filter(|_| has_commands && !is_encrypted)
+    {
+        bail!(
+            "{option} has no effect on servers without encryption; add --https, which asks servers given as commands over https"
+        );
+    }
+    Ok(is_encrypted)
 }
 
 /// The servers that are named, each with its plan.

@@ -39,6 +39,16 @@ impl Security {
             let name = name.to_owned();
             return Ok(Some(Security { name, ..self }));
         }
+        match self.given() {
+            None => Ok(None),
+            Some(option) => Err(PlanError(format!(
+                "{option} has no effect on a target without encryption; write https:// in the URL"
+            ))),
+        }
+    }
+
+    /// The first option that only matters with encryption.
+    pub fn given(&self) -> Option<&'static str> {
         let given = [
             (self.insecure, "--insecure"),
             (self.cacert.is_some(), "--cacert"),
@@ -46,12 +56,8 @@ impl Security {
             (self.key.is_some(), "--key"),
             (self.resume != Resume::On, "--tls-resume"),
         ];
-        match given.iter().find(|(is_given, _)| *is_given) {
-            None => Ok(None),
-            Some((_, option)) => Err(PlanError(format!(
-                "{option} has no effect on a target without encryption; write https:// in the URL"
-            ))),
-        }
+        let given = given.iter().find(|(is_given, _)| *is_given);
+        given.map(|(_, option)| *option)
     }
 }
 
