@@ -250,6 +250,11 @@ pub trait ServerRing: Ring {
         false
     }
 
+    /// Connections closed before they could carry anything, as a handshake on them was not complete; 0 where there are none.
+    fn unfinished_handshakes(&self) -> u64 {
+        0
+    }
+
     /// The listening sockets, by their tokens; none where there are no descriptors.
     fn listeners(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()

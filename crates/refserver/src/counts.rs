@@ -55,6 +55,7 @@ counts! {
     over_limit "Connections refused with 503 because the server had its maximum.",
     over_limit_per_address "Connections refused with 503 because their address had its maximum.",
     log_lines_lost "Requests that are missing in the log because it could not be written.",
+    handshakes_failed "Connections closed before their TLS handshake was complete, by whichever side and for whatever reason.",
 }
 
 impl Counts {
@@ -140,6 +141,7 @@ mod tests {
             over_limit: 20,
             over_limit_per_address: 21,
             log_lines_lost: 22,
+            handshakes_failed: 23,
         }
     }
 
@@ -161,14 +163,14 @@ mod tests {
         let one = distinct();
         let mut sum = one;
         sum += one;
-        assert_eq!(numbers(&one), (1..=22).collect::<Vec<_>>());
+        assert_eq!(numbers(&one), (1..=23).collect::<Vec<_>>());
         let doubled: Vec<_> = numbers(&one).iter().map(|count| 2 * count).collect();
         assert_eq!(numbers(&sum), doubled);
         assert_eq!(sum.responses(), 2 * (7 + 8 + 9 + 10));
         let shown = one.to_string();
         assert!(shown.starts_with("connections 1\naccept_errors 2\n"));
         assert!(shown.contains("\nresponses_5xx 10\nbytes_received 11\nbytes_sent 12\n"));
-        assert!(shown.ends_with("\nlog_lines_lost 22"));
+        assert!(shown.ends_with("\nhandshakes_failed 23"));
     }
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
         let one = distinct();
         let (json, text) = (one.json(99), one.prometheus(99));
         assert!(json.starts_with("{\n  \"open\": 99,\n  \"connections\": 1,\n"));
-        assert!(json.ends_with("\"log_lines_lost\": 22\n}\n"));
+        assert!(json.ends_with("\"handshakes_failed\": 23\n}\n"));
         assert!(text.contains("\n# TYPE weigh_requests_total counter\nweigh_requests_total 4\n"));
         assert!(text.contains("\nweigh_connections_open 99\n"));
         for (name, count, _) in one.rows() {

@@ -149,6 +149,8 @@ pub struct Secured<R, F: Filter> {
     spare: Vec<u8>,
     /// What is to be sealed next.
     plain: Vec<u8>,
+    /// Connections closed before their handshake was complete.
+    unfinished: u64,
 }
 
 impl<R: ServerRing, F: Filter> Secured<R, F> {
@@ -164,6 +166,7 @@ impl<R: ServerRing, F: Filter> Secured<R, F> {
             is_old: false,
             spare: Vec::new(),
             plain: Vec::new(),
+            unfinished: 0,
         }
     }
 
@@ -394,6 +397,7 @@ impl<R: ServerRing, F: Filter> Ring for Secured<R, F> {
     fn close(&mut self, token: Token, how: Closing) {
         let link = self.links.get_mut(token.0 as usize);
         if let Some(mut link) = link.and_then(Option::take) {
+            self.unfinished += u64::from(!link.filter.is_ready());
             if how == Closing::Orderly && !link.is_dead && link.filter.is_ready() {
                 link.filter.close(&mut link.outbox);
                 // What the socket does not take now the peer misses: everything that it asked for it has.
@@ -533,6 +537,10 @@ impl<R: ServerRing, F: Filter> ServerRing for Secured<R, F> {
     fn is_spent(&self, token: Token) -> bool {
         let link = self.links.get(token.0 as usize).and_then(Option::as_ref);
         link.is_some_and(|link| link.filter.is_spent())
+    }
+
+    fn unfinished_handshakes(&self) -> u64 {
+        self.unfinished
     }
 
     fn listeners(&self) -> Vec<BorrowedFd<'_>> {

@@ -175,6 +175,7 @@ impl<R: ServerRing> Worker<R> {
         is_busy |= self.go_round();
         self.accept();
         self.expire();
+        self.context.counts.handshakes_failed = self.ring.unfinished_handshakes();
         if let Some(counter_slot) = &mut self.counter_slot {
             counter_slot.publish(&self.context.counts);
         }
@@ -218,6 +219,7 @@ impl<R: ServerRing> Worker<R> {
 
     /// Writes down what is to be written down; nothing is served any more.
     fn finish(mut self) -> Counts {
+        self.context.counts.handshakes_failed = self.ring.unfinished_handshakes();
         if let Some(log) = &mut self.context.log {
             log.flush();
             self.context.counts.log_lines_lost += log.unwritten();

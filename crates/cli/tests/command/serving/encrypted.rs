@@ -231,6 +231,19 @@ fn strangers_are_cut_off_and_others_served_on() {
 }
 
 #[test]
+fn a_client_that_does_not_accept_the_certificate_is_counted_as_a_failed_handshake() {
+    let bench = site();
+    let replaced = trusting(&certificate(&bench), &version::TLS13);
+    let shows = trusting(&certificate(&bench), &version::TLS13);
+    let server = Serving::start(&bench, FILES);
+    shown(&server, &shows).unwrap();
+    assert!(shown(&server, &replaced).is_err());
+    let counted = server.stop();
+    assert_eq!(counted.of("connections"), 2, "{counted:?}");
+    assert_eq!(counted.of("handshakes_failed"), 1, "{counted:?}");
+}
+
+#[test]
 fn weigh_counts_over_https_what_its_server_counts() {
     let bench = site();
     for how in [

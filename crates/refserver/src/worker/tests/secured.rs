@@ -353,6 +353,7 @@ fn a_connection_whose_filter_is_soon_used_up_ends_in_good_order() {
         let client = &clients[0];
         assert_eq!([client.was_told, client.is_closed], [is_spent; 2]);
         assert_eq!(worker.context.counts.cut, 0);
+        assert_eq!(worker.context.counts.handshakes_failed, 0);
         assert_eq!(worker.context.counts.requests, responses as u64);
     }
 }
@@ -370,6 +371,7 @@ fn a_handshake_that_stalls_is_cut_off_by_the_first_requests_limit() {
         let (worker, clients) = served(1, Options::default(), limits, vec![silent]);
         assert!(clients[0].is_closed);
         assert_eq!(worker.context.counts.cut_first_request, 1);
+        assert_eq!(worker.context.counts.handshakes_failed, 1);
     }
 }
 
