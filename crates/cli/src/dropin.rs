@@ -218,6 +218,10 @@ mod tests {
                 "httperf",
                 "--server 127.0.0.1 --num-calls 4 --burst-length 2 --wset 9,0.5",
             ),
+            (
+                "autobench",
+                "--single_host --host1 127.0.0.1 --low_rate 40 --num_conn 200",
+            ),
         ];
         for (tool, line) in lines {
             let load = load(tool, &format!("{line} {url}"));

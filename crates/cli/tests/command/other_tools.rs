@@ -753,3 +753,177 @@ fn autobench_installs_its_conf_file_and_refuses_in_its_words() {
         said.out
     );
 }
+
+/// `weigh as abc` with these words, which writes into the bench's folder.
+fn abc(bench: &Bench, words: &str) -> Said {
+    bench.say(&format!("as abc {words}"))
+}
+
+/// Rows and totals of a transcript of abc.
+const ABC: &str =
+    "      1,    49465,    55278,    61161,       0,       3,   0.00,    0.0,  05:24:00
+     10,    54667,    56612,    59094,       0,       2,   0.00,    0.0,  05:24:01
+     20,    56425,    73595,    83035,       0,       2,   0.00,    0.0,  05:24:01
+-------------------------------------------------------------------------------
+";
+
+#[test]
+fn abc_prints_its_table_and_keeps_it_in_its_file() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (_, port) = server.at().rsplit_once(':').unwrap();
+    let name = format!(":{port}");
+    let topology = format!(
+        "\n> Server '{name}' process topology:\n---------------------------------------------\n  0] pid:"
+    );
+    let footprint = format!("\nTotal '{name}' server footprint: ");
+    let said = abc(
+        &bench,
+        &format!("{name} [0-20:200A+10x2] {}/100.html", server.at()),
+    );
+    said.ended(0);
+    let begin = " \npSTEP[-2]: 'A'\n=====";
+    assert!(said.out.starts_with(begin), "{}", said.out);
+    for part in [
+        "http://gwan.ch/source/ab.c\n",
+        "\nNow: ",
+        "\nCPU: ",
+        "\nRAM: ",
+        "\nabc: max open sockets: ",
+        &topology,
+        &footprint,
+        "\nweighttp -n 200 -c [0-20 step:10 rounds:2] -t ",
+        " -k \"http://127.0.0.1:",
+        "\n\n=> HTTP/1.1 200 OK\n   ",
+        "\n\n Number        Requests per second            CPU               RAM\n",
+        "\n   Content-Length: 100\n",
+        "\nClients      min       ave       max      user    kernel  SRV MB  SYS MB    Time\n",
+        "\n-------------------------------------------------------------------------------\n\nCPU jiffies:   user:",
+    ] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    let table: Vec<&str> = said
+        .out
+        .lines()
+        .skip_while(|line| !line.starts_with("--------  --------"))
+        .skip(1)
+        .take(4)
+        .collect();
+    let shapes = |lines: &str| -> Vec<String> {
+        let rows = lines.lines().map(|line| match line.rsplit_once(",  ") {
+            Some((row, time)) => shape(row, true) + &shape(time, true),
+            None => line.to_owned(),
+        });
+        rows.collect()
+    };
+    assert_eq!(shapes(&table.join("\n")), shapes(ABC), "{}", said.out);
+    let column = |place: usize| -> u64 {
+        let cells = table[..3].iter().map(|row| row.split(',').nth(place));
+        cells
+            .map(|cell| cell.unwrap().trim().parse::<u64>().unwrap())
+            .sum()
+    };
+    let sums = format!(
+        "\nmin:{}   avg:{}   max:{} Time:",
+        column(1),
+        column(2),
+        column(3)
+    );
+    assert!(said.out.contains(&sums), "{sums}: {}", said.out);
+    let mean = format!("the mean is {} requests/s\n", column(2) / 3);
+    assert!(said.err.ends_with(&mean), "{mean}: {}", said.err);
+    // The file has the same lines.
+    let file = std::fs::read_to_string(bench.path(&format!("{name}_100.html[0-20:200A+10x2].csv")))
+        .unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim_end().to_owned());
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    assert_eq!(lines(&file), lines(&said.out)[1..], "{file}");
+    // Three steps of two rounds of 200, and whether the server is there before each step.
+    assert_eq!(server.stop().requests(), 1203);
+}
+
+#[test]
+fn abc_without_a_server_has_four_columns_and_ends_at_a_failed_response() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let said = abc(&bench, &format!("[1-2:20+1x1] {}/100.html", server.at()));
+    said.ended(0);
+    assert!(
+        !said.out.contains("topology") && !said.out.contains("jiffies"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("\nClients      min       ave       max         Time\n"),
+        "{}",
+        said.out
+    );
+    let row = said
+        .out
+        .lines()
+        .find(|line| line.starts_with("      2, "))
+        .unwrap();
+    assert_eq!(row.matches(',').count(), 4, "{row}");
+    let said = abc(&bench, &format!("[1-9:20+1x1] {}/nothing", server.at()));
+    said.ended(0);
+    assert!(
+        said.out.contains("\n* failed responses:20\n-----"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("\nmin:0   avg:0   max:0 Time:"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.err
+            .contains(" * Warning: the resource '/nothing' is not found (404)\n"),
+        "{}",
+        said.err
+    );
+    // Two steps, then one, and whether the server is there before each.
+    assert_eq!(server.stop().requests(), 63);
+}
+
+#[test]
+fn what_abc_refuses_is_refused_in_its_words_and_with_its_status() {
+    let bench = Bench::new();
+    let cases = [
+        (
+            "",
+            1,
+            "usage:\n\n./abc [SERVER_NAME] [FROM-TO:NBR[A]+STEPxITERATIONS] <IP[:PORT]/URI>\n",
+        ),
+        ("gwan", 1, "bad URL: gwan\n\nusage:\n"),
+        ("a b c d", 1, "* too many arguments\n\nusage:\n"),
+        ("[0-1000+10x3] 127.0.0.1/", 1, "* bad range\n\nusage:\n"),
+        (
+            "[1-1:1+1x1] 127.0.0.1:1/",
+            2,
+            "\n * Can't find a server listening on '127.0.0.1:1'\n   (Make sure a server is listening there)\n",
+        ),
+    ];
+    for (words, status, wanted) in cases {
+        let said = abc(&bench, words);
+        said.ended(status);
+        assert!(said.err.starts_with(wanted), "{words}: {said:?}");
+    }
+    let server = Reference::start(&bench);
+    let said = abc(
+        &bench,
+        &format!("nosuchserver [1-1:1+1x1] {}/100.html", server.at()),
+    );
+    said.ended(1);
+    let missing = "\nCan't find any process containing 'nosuchserver'\n(Make sure the 'nosuchserver' server is started)\n";
+    assert!(said.err.starts_with(missing), "{said:?}");
+    let said = bench.say("as --translate abc nginx [0-20:1kA+10x3] 127.0.0.1:8080/100.html");
+    said.ended(0);
+    let commands: Vec<&str> = said.out.lines().collect();
+    assert_eq!(commands.len(), 3, "{}", said.out);
+    assert!(commands[2].contains(" --connections 20 "), "{}", said.out);
+    assert!(commands[2].contains(" --server nginx"), "{}", said.out);
+}

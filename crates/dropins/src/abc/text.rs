@@ -9,14 +9,12 @@ const DOUBLE: &str =
 const LINE: &str =
     "-------------------------------------------------------------------------------";
 const SHORT: &str = "---------------------------------------------";
-const WITH_SERVER: &str = "\
- Number        Requests per second            CPU               RAM
+const WITH_SERVER: &str = " Number        Requests per second            CPU               RAM
    of     ----------------------------  ----------------  --------------
 Clients      min       ave       max      user    kernel  SRV MB  SYS MB    Time
 --------  --------  --------  --------  -------  -------  ------  ------  --------
 ";
-const WITHOUT_SERVER: &str = "\
- Number        Requests per second
+const WITHOUT_SERVER: &str = " Number        Requests per second
    of     ----------------------------
 Clients      min       ave       max         Time
 --------  --------  --------  --------  --------------
@@ -229,6 +227,14 @@ mod tests {
             totals(sums, 3, None, true),
             format!("{dashes}{end}{dashes}")
         );
+    }
+
+    #[test]
+    fn the_headings_of_columns_begin_with_a_blank() {
+        for heading in [WITH_SERVER, WITHOUT_SERVER] {
+            assert!(heading.starts_with(" Number  "), "{heading}");
+            assert_eq!(heading.lines().count(), 4);
+        }
     }
 
     #[test]
