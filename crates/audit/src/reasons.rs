@@ -30,6 +30,10 @@ pub(crate) fn because(kind: Kind) -> &'static str {
     }
 }
 
+/// What to do about certificates that are not accepted under load: the one that the probe met was.
+pub(crate) const CHANGED_CERTIFICATE: &str = "Check whether the server's certificate was changed or expired during the run, and whether every \
+     server behind the address shows the same one (openssl s_client)";
+
 /// Returns `3 never sent`: a number of requests of a kind that cut them off.
 pub(crate) fn cut_off(kind: Kind, exchanges: u64) -> String {
     let words = match kind {

@@ -149,6 +149,7 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
         .because(Cause::Errors)
         .remedy(match most {
             Kind::Abandoned => close_first(evidence),
+            Kind::Certificate => reasons::CHANGED_CERTIFICATE.to_owned(),
             _ => "Find the reason in the error table (-v), or lower the load".to_owned(),
         })
         .evidence([("errors", errors as f64), ("requests", requests as f64)])
@@ -321,6 +322,16 @@ mod tests {
                 "3 of 100 requests failed (3.0 %), mostly because the status was 5xx; "
             )
         );
+    }
+
+    #[test]
+    fn certificates_that_are_not_accepted_under_load_get_advice() {
+        let mut run = run(&[(200, 100)]);
+        let tally = &mut run.points[0].rounds[0].tally;
+        (0..50).for_each(|_| fail(tally, Kind::Certificate, 0));
+        let found = found(&run);
+        let remedy = found[0].remedy.as_ref().unwrap();
+        assert!(remedy.contains("certificate was changed"), "{remedy}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Did requests end ok in every round?
 
 use super::prelude::*;
+use record::Kind;
 
 pub(super) const CHECK: Check = Check {
     name: "rounds",
@@ -51,6 +52,8 @@ fn nothing(dead: &[&Round], complete: usize) -> Finding {
     });
     let remedy = if most.is_some_and(reasons::is_answer) {
         "Look at a response with --show-exchange, or name the expected status with --expect"
+    } else if most == Some(Kind::Certificate) {
+        reasons::CHANGED_CERTIFICATE
     } else {
         "Check whether the server still runs, and its log"
     };
