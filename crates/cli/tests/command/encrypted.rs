@@ -27,7 +27,13 @@ enum Act {
     Renegotiate(usize),
     /// Instead of a response renegotiation is requested, and then the handshake is refused, as by a server that insists on it.
     Insist,
+    /// The response is one to a client without a certificate, in nginx's words.
+    WantCertificate,
 }
+
+/// nginx's response to a client without a certificate.
+const NO_CERTIFICATE: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nContent-Length: 37\r\n\r\nNo required SSL certificate was sent\r\n";
 
 /// A server on a free port of 127.0.0.1, a thread a connection.
 struct Encrypted {
@@ -114,6 +120,10 @@ fn play(
                 for _ in 0..times {
                     stream.write_all(HELLO_REQUEST)?;
                 }
+            }
+            Act::WantCertificate => {
+                stream.write_all(NO_CERTIFICATE)?;
+                continue;
             }
             Act::Serve | Act::Bytewise => {}
         }
@@ -253,7 +263,21 @@ fn a_server_that_cannot_be_asked_is_one_sentence() {
     let encrypted = url.replace("https://", "http://");
     run(&encrypted, "").refused(&["https://"]);
     run(&url, "--cacert absent.pem").refused(&["absent.pem", "cannot be read"]);
-    run(&url, "--insecure --cert ca.pem").refused(&["--key holds no private key"]);
+    run(&url, "--insecure --cert ca.pem").refused(&["--cert holds no private key", "--key"]);
+}
+
+#[test]
+fn what_is_wrong_after_the_handshake_is_not_called_a_failed_handshake() {
+    for (act, words) in [
+        ((|_| Act::Insist) as fn(u64) -> Act, "after the handshake"),
+        (|_| Act::Renegotiate(2), "after the handshake"),
+        (|_| Act::WantCertificate, "give one with --cert and --key"),
+    ] {
+        let server = Encrypted::start_with(Arc::new(sealing::provider()), act);
+        let said = Bench::new().say(&format!("run -n 1 {} --insecure", server.url()));
+        said.refused(&[words]);
+        assert!(!said.err.contains("handshake failed"), "{said:#?}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod died;
 mod doctor;
 mod documented;
 mod encrypted;
+mod encrypted_refusals;
 mod faults;
 mod gate;
 mod hanging;

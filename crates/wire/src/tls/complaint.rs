@@ -295,7 +295,8 @@ fn untrusted(error: &CertificateError, name: &str) -> String {
             "its certificate is signed by an unknown issuer, or by itself; trust it with --cacert FILE"
         }
         CertificateError::BadSignature => {
-            "a signature in its certificate chain is wrong, or by an RSA key below 2048 bits, which weigh cannot check"
+            "its certificate is signed by an unknown issuer that has the name of a trusted one, by itself, or by an RSA \
+             key below 2048 bits, which weigh cannot check; trust it with --cacert FILE"
         }
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
