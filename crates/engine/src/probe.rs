@@ -107,6 +107,8 @@ pub struct Shown {
     pub took: Nanos,
     /// What its connection's handshake agreed on, where there was one.
     pub handshake: Option<Handshake>,
+    /// The kind of the key of the server's certificate, where one was shown.
+    pub certificate_key: Option<String>,
     /// Why the load would count this response as an error, if it would.
     pub unexpected: Option<Unexpected>,
 }
@@ -452,6 +454,7 @@ impl<R: Ring> Prober<'_, R> {
                 request_head: head.clone(),
                 request_body: request.body.clone(),
                 handshake: connection.handshake(),
+                certificate_key: connection.certificate_key(),
                 ..Shown::default()
             },
             expected: self.job.expected.as_deref(),
@@ -542,6 +545,7 @@ fn summary(
             version: handshake.version.to_owned(),
             cipher: handshake.cipher.to_owned(),
             key_exchange: handshake.key_exchange.map(str::to_owned),
+            certificate_key: first.certificate_key.clone(),
         }),
         took: (first.status != 0).then_some(first.took),
         status: (first.status != 0).then_some(first.status),

@@ -476,6 +476,9 @@ pub struct Encryption {
     /// The group of the key exchange, as `X25519`; none where no new key was exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_exchange: Option<String>,
+    /// The kind of the key of the server's certificate, as `RSA 2048` or `P-256`; only of the first connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_key: Option<String>,
 }
 
 impl Encryption {
@@ -489,9 +492,10 @@ impl Encryption {
 impl std::fmt::Display for Encryption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.version, self.cipher)?;
-        self.key_exchange
-            .iter()
-            .try_for_each(|group| write!(f, " {group}"))
+        let group = self.key_exchange.iter();
+        group
+            .chain(&self.certificate_key)
+            .try_for_each(|more| write!(f, " {more}"))
     }
 }
 
@@ -532,6 +536,7 @@ impl Handshakes {
                     version: version.to_owned(),
                     cipher: cipher.to_owned(),
                     key_exchange: key_exchange.map(str::to_owned),
+                    certificate_key: None,
                 },
                 count,
             }),
@@ -555,6 +560,7 @@ impl Handshakes {
                 version,
                 cipher,
                 key_exchange,
+                certificate_key: _,
             } = &each.encryption;
             self.add(version, cipher, key_exchange.as_deref(), each.count);
         }

@@ -137,6 +137,12 @@ pub trait Connection<'p>: std::fmt::Debug {
         None
     }
 
+    /// The kind of the key of the peer's certificate, as `RSA 2048` or `P-256`; none before the handshake's end, where it cannot be told, and
+    /// where no certificate was shown.
+    fn certificate_key(&self) -> Option<String> {
+        None
+    }
+
     /// Why it has failed, as a part of a sentence, where more is known than the [`Violation`] says.
     fn complaint(&self) -> Option<String> {
         None

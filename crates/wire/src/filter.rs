@@ -37,6 +37,11 @@ pub trait Filter: std::fmt::Debug {
     /// What the handshake agreed on, once it is over.
     fn handshake(&self) -> Option<Handshake>;
 
+    /// The kind of the key of the peer's certificate, as [`Connection::certificate_key`] says.
+    fn certificate_key(&self) -> Option<String> {
+        None
+    }
+
     /// Why it has failed, as a sentence's part, if it knows more than the [`Violation`] says.
     fn complaint(&self) -> Option<String>;
 
@@ -173,6 +178,10 @@ impl<'p, C: Connection<'p>, F: Filter> Connection<'p> for Filtered<C, F> {
 
     fn handshake(&self) -> Option<Handshake> {
         self.filter.handshake()
+    }
+
+    fn certificate_key(&self) -> Option<String> {
+        self.filter.certificate_key()
     }
 
     fn complaint(&self) -> Option<String> {

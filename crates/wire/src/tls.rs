@@ -325,6 +325,11 @@ impl<S: Side> Filter for Tls<S> {
         })
     }
 
+    fn certificate_key(&self) -> Option<String> {
+        let connection = self.connection.as_ref().filter(|_| self.is_ready)?;
+        keys::name(connection.peer_certificates()?.first()?)
+    }
+
     fn complaint(&self) -> Option<String> {
         self.complaint.clone()
     }

@@ -368,7 +368,7 @@ fn what_servers_agree_on_over_https_is_a_condition() {
     );
     let said = Bench::new().say(&line);
     assert_eq!(said.status, Some(2), "{said:#?}");
-    let wanted = "HTTP/1.1 over TLSv1.3 TLS_CHACHA20_POLY1305_SHA256 X25519";
+    let wanted = "HTTP/1.1 over TLSv1.3 TLS_CHACHA20_POLY1305_SHA256 X25519 P-256";
     assert!(said.err.contains(wanted), "{said:#?}");
     assert!(said.err.contains("--unequal"), "{said:#?}");
 }

@@ -399,6 +399,7 @@ mod tests {
                 version: version.into(),
                 cipher: "A_CIPHER".into(),
                 key_exchange: Some("X25519".into()),
+                certificate_key: Some("P-256".into()),
             });
             for round in &mut run.points[0].rounds {
                 let connects = &mut round.tally.connects;

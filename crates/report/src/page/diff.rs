@@ -224,6 +224,7 @@ mod tests {
                 version: version.into(),
                 cipher: "A_CIPHER".into(),
                 key_exchange: None,
+                certificate_key: None,
             });
         }
         let text = page_text(&diff(&differences(&a, &b)), &Look::default());

@@ -20,9 +20,9 @@ const CURVE: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
 /// Curves that are supported.
-const CURVES: [&[u8]; 2] = [
-    &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7],
-    &[0x2b, 0x81, 4, 0, 0x22],
+const CURVES: [(&[u8], &str); 2] = [
+    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], "P-256"),
+    (&[0x2b, 0x81, 4, 0, 0x22], "P-384"),
 ];
 
 /// Names of kinds and curves that are not.
@@ -47,29 +47,55 @@ pub(super) fn unable_to_sign(certificate: &CertificateDer<'_>) -> Option<String>
 
 fn unusable(certificate: &CertificateDer<'_>, bits: &RangeInclusive<usize>) -> Option<String> {
     let parsed = ParsedCertificate::try_from(certificate).ok()?;
-    kind(&parsed.subject_public_key_info(), bits)
+    match Key::of(&parsed.subject_public_key_info())? {
+        Key::Rsa(length) if bits.contains(&length) => None,
+        Key::Rsa(length) => Some(format!("RSA with {length} bits")),
+        Key::Supported(_) => None,
+        Key::Other(name) => Some(name.to_owned()),
+    }
 }
 
-/// Returns the kind of a `SubjectPublicKeyInfo` (RFC 5280 §4.1.2.7) if it is none that is supported, `bits` for RSA.
-fn kind(info: &[u8], bits: &RangeInclusive<usize>) -> Option<String> {
-    let (info, _) = element(info)?;
-    let (algorithm, key) = element(info)?;
-    let (identifier, parameters) = element(algorithm)?;
-    let identifier = match identifier {
-        RSA => {
-            let length = modulus_bits(key)?;
-            return (!bits.contains(&length)).then(|| format!("RSA with {length} bits"));
-        }
-        ED25519 => return None,
-        CURVE => element(parameters)?.0,
-        other => other,
-    };
-    if CURVES.contains(&identifier) {
-        return None;
+/// Returns what the key of `certificate` is called: `RSA 2048`, `P-256`; none where it cannot be told.
+pub(super) fn name(certificate: &CertificateDer<'_>) -> Option<String> {
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    Some(match Key::of(&parsed.subject_public_key_info())? {
+        Key::Rsa(length) => format!("RSA {length}"),
+        Key::Supported(name) | Key::Other(name) => name.to_owned(),
+    })
+}
+
+/// A kind of key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    /// RSA with so many bits.
+    Rsa(usize),
+    /// One that is supported, whatever its length.
+    Supported(&'static str),
+    /// One that is not.
+    Other(&'static str),
+}
+
+impl Key {
+    /// The kind of a `SubjectPublicKeyInfo` (RFC 5280 §4.1.2.7).
+    fn of(info: &[u8]) -> Option<Key> {
+        let (info, _) = element(info)?;
+        let (algorithm, key) = element(info)?;
+        let (identifier, parameters) = element(algorithm)?;
+        let identifier = match identifier {
+            RSA => return modulus_bits(key).map(Key::Rsa),
+            ED25519 => return Some(Key::Supported("Ed25519")),
+            CURVE => element(parameters)?.0,
+            other => other,
+        };
+        let name = |known: &[(&[u8], &'static str)]| {
+            let mut known = known.iter();
+            known.find(|(known, _)| *known == identifier).map(|it| it.1)
+        };
+        Some(match name(&CURVES) {
+            Some(curve) => Key::Supported(curve),
+            None => Key::Other(name(&UNSUPPORTED).unwrap_or("an unusual kind")),
+        })
     }
-    let mut known = UNSUPPORTED.iter();
-    let name = known.find(|(known, _)| *known == identifier);
-    Some(name.map_or("an unusual kind", |(_, name)| name).to_owned())
 }
 
 /// Returns the length of an RSA key: a string of bits, in which a sequence begins with the modulus (RFC 8017 §A.1.1).
