@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     ("format", |_| format()),
     ("tidy", |_| tidy::run()),
     ("clippy", |_| clippy()),
+    ("without scripts", |_| without_scripts()),
     ("tests", |ci| ci.tests()),
     ("schema", |_| schema::check()),
     ("table of faults", |_| proof(["faults", "--check-rows"])),
@@ -78,6 +79,12 @@ fn format() -> Result<()> {
 fn clippy() -> Result<()> {
     let all = ["clippy", "--workspace", "--all-targets"];
     run(cargo(all).args(["--", "-D", "warnings"]))
+}
+
+/// The program builds without Lua too.
+fn without_scripts() -> Result<()> {
+    let plain = ["check", "--package", "cli", "--no-default-features"];
+    run(&mut cargo(plain))
 }
 
 fn proof<const N: usize>(arguments: [&str; N]) -> Result<()> {

@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let cannot = |error| format!("cannot be read: {error}");
     let mut options = OpenOptions::new();
-    // Otherwise a named pipe that nobody writes to would keep `open` waiting.
+    // Otherwise a named pipe that no process writes to would keep `open` waiting.
     options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path).map_err(cannot)?;
     if !file.metadata().map_err(cannot)?.is_file() {

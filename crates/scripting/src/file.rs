@@ -20,7 +20,9 @@ pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     }
     let mut text = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST + 1).read_to_end(&mut text).map_err(unreadable)?;
+    file.take(MOST + 1)
+        .read_to_end(&mut text)
+        .map_err(unreadable)?;
     match text.len() as u64 > MOST {
         true => Err(format!("{name}: is larger than 16 MiB, and no script")),
         false => Ok(text),

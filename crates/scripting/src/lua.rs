@@ -279,10 +279,6 @@ impl ThreadScript {
     }
 
     /// Returns what comes next on this thread.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it never ends by itself, and takes no mutable self"
-    )]
     pub fn next(&self) -> Next {
         let mut last = lock(&self.last);
         if last.taken == last.requests.len() {

@@ -767,6 +767,15 @@ const ABC: &str =
 -------------------------------------------------------------------------------
 ";
 
+/// The shapes of the rows of abc's table, whose times are columns by themselves.
+fn rows_of_abc(lines: &str) -> Vec<String> {
+    let rows = lines.lines().map(|line| match line.rsplit_once(",  ") {
+        Some((row, time)) => shape(row, true) + &shape(time, true),
+        None => line.to_owned(),
+    });
+    rows.collect()
+}
+
 #[test]
 fn abc_prints_its_table_and_keeps_it_in_its_file() {
     let bench = Bench::new();
@@ -809,14 +818,12 @@ fn abc_prints_its_table_and_keeps_it_in_its_file() {
         .skip(1)
         .take(4)
         .collect();
-    let shapes = |lines: &str| -> Vec<String> {
-        let rows = lines.lines().map(|line| match line.rsplit_once(",  ") {
-            Some((row, time)) => shape(row, true) + &shape(time, true),
-            None => line.to_owned(),
-        });
-        rows.collect()
-    };
-    assert_eq!(shapes(&table.join("\n")), shapes(ABC), "{}", said.out);
+    assert_eq!(
+        rows_of_abc(&table.join("\n")),
+        rows_of_abc(ABC),
+        "{}",
+        said.out
+    );
     let column = |place: usize| -> u64 {
         let cells = table[..3].iter().map(|row| row.split(',').nth(place));
         cells

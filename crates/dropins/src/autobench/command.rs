@@ -243,7 +243,7 @@ mod tests {
 
     fn command(line: &str, conf: Option<&str>) -> Result<Command, Said> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        configured(&words, conf, Path::new("/home/me/.autobench.conf"))
+        configured(&words, conf, Path::new("/me/.autobench.conf"))
     }
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
         let said = command("--quiet", None).unwrap_err();
         assert_eq!(said.status, 0);
         assert_eq!(said.out, "Installation complete - please rerun autobench\n");
-        assert_eq!(said.files[0].0, Path::new("/home/me/.autobench.conf"));
+        assert_eq!(said.files[0].0, Path::new("/me/.autobench.conf"));
         let read = command("--single_host --host1 a", None).unwrap();
         assert_eq!(read.tests.len(), 19);
         assert!(command("--host1 a", None).is_err());
