@@ -86,10 +86,9 @@ impl Walk<'_> {
             start.blocks.push(measured);
         }
         let ended = self.arena.end();
-        for (server, memory) in start.servers.iter_mut().zip(ended.memory) {
+        let known = ended.memory.into_iter().zip(ended.handshakes);
+        for (server, (memory, handshakes)) in start.servers.iter_mut().zip(known) {
             server.memory = memory.filter(|_| server.void.is_none());
-        }
-        for (server, handshakes) in start.servers.iter_mut().zip(ended.handshakes) {
             server.handshakes = handshakes;
         }
         self.void_failures(&mut start);
