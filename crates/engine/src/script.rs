@@ -165,6 +165,8 @@ impl Job {
 
 fn summary(tally: &Tally, took: Nanos) -> Summary {
     let errors = tally.socket_errors();
+    let open = tally.open.as_ref();
+    let latency = open.map_or(&tally.service, |open| &open.response);
     Summary {
         took: took.to_std(),
         requests: tally.statuses.total(),
@@ -176,7 +178,7 @@ fn summary(tally: &Tally, took: Nanos) -> Summary {
             status: errors.status,
             timeout: errors.timeout,
         },
-        latencies: values(&tally.service, 1_000),
+        latencies: values(latency, 1_000),
         rates: values(&tally.thread_rates, 1),
     }
 }

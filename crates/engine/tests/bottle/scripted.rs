@@ -88,6 +88,25 @@ fn connections_wait_before_each_request_as_long_as_the_script_says() {
 }
 
 #[test]
+fn latency_by_a_rate_is_from_when_requests_were_due() {
+    // Twice as many as one connection carries: the last wait for about half of the window.
+    let plan = Plan {
+        load: Load::Open {
+            rate: "2000".parse().unwrap(),
+            of: Arriving::Exchanges,
+            arrivals: Arrivals::Constant,
+            connections: 1,
+        },
+        stop: Stop::Duration(MS * 400),
+        ..base()
+    };
+    let text = "function request() return wrk.format() end
+        function done(summary, latency) print(latency.max > 100000) end";
+    let (_, _, said) = scripted(plan, text);
+    assert_eq!(said.unwrap(), "true\n");
+}
+
+#[test]
 fn a_thread_that_the_script_stops_sends_nothing_more() {
     let text = "local sent = 0
         function request()

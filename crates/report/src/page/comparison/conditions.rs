@@ -7,7 +7,7 @@ use crate::phrase::clean;
 use record::{Condition, Conditions};
 use units::{bytes, number};
 
-/// The longest value that is shown whole: HTTP's version with TLS's, the cipher and the key exchange.
+/// The longest value that is shown whole: HTTP's version with TLS's, the cipher, the key exchange and the kind of the certificate's key.
 const LONGEST: usize = 80;
 
 /// What is equal, what is not, and what that comes to in bytes.
